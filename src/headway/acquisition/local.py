@@ -1,0 +1,77 @@
+"""Local terms log H(x): what keeps the search near the best point, or in a direction from the last.
+
+Notation: Z (m, d) encoded points, c the number columns, u = Z[:, c] - centre[c].
+
+- Nearness: log H = -1/2 s u^T C^-1 u, and for a category a fixed log odds of leaving the choice
+  that the centre has. C is the shape of the belief, s the size that the budget sets.
+- Heading: log H = log density of g = u / sqrt(|u|^2 + e^2) from the last point, a direction that is
+  smooth at u = 0. The paper's H (Li and Yao, eq. for H_{t+1}) with e = 0 and a von Mises-Fisher
+  density; its normaliser does not depend on x and stays off the path.
+
+A column that is inactive, at the point or at the centre, adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from headway.arrays import Array, Ints
+from headway.space import Space
+
+
+class LocalTerm(Protocol):
+    def __call__(self, Z: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
+        ...
+
+
+def _offset(space: Space, Z: Array, centre: Array, columns: Ints) -> Array:  # (m, c)
+    both = space.active(Z)[:, columns] & space.active(centre[None])[:, columns]
+    return np.where(both, Z[:, columns] - centre[columns], 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """A Gaussian about the centre in the numbers, log odds in the categories."""
+
+    space: Space
+    centre: Array  # (d,)
+    columns: Ints  # (c,) number columns
+    precision: Array  # (c, c) s C^-1
+    odds: tuple[tuple[int, Array], ...] = ()  # category column, log odds of each choice (k,)
+
+    def __call__(self, Z: Array) -> tuple[Array, Array]:
+        u = _offset(self.space, Z, self.centre, self.columns)
+        pull = u @ self.precision
+        value = -0.5 * np.einsum("mc,mc->m", pull, u)
+        gradient = np.zeros_like(Z)
+        gradient[:, self.columns] = -pull
+        for column, odds in self.odds:
+            codes = Z[:, column]
+            active = (codes >= 0) & (self.centre[column] >= 0)
+            value += np.where(active, odds[np.maximum(codes, 0).astype(np.intp)], 0.0)
+        return value, gradient
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A density over directions from the origin; `smoothing` is the length within which it fades."""
+
+    space: Space
+    origin: Array  # (d,)
+    columns: Ints  # (c,)
+    log_density: Callable[[Array], tuple[Array, Array]]  # (m, c) -> (m,), (m, c)
+    smoothing: float
+
+    def __call__(self, Z: Array) -> tuple[Array, Array]:
+        u = _offset(self.space, Z, self.origin, self.columns)
+        length = np.sqrt(np.einsum("mc,mc->m", u, u) + self.smoothing**2)[:, None]
+        g = u / length
+        value, slope = self.log_density(g)
+        gradient = np.zeros_like(Z)
+        along = np.einsum("mc,mc->m", slope, g)[:, None]
+        gradient[:, self.columns] = (slope - along * g) / length
+        return value, gradient

@@ -1,0 +1,47 @@
+"""The belief about the optimum: where joint posterior samples have their minima.
+
+Notation: Z (m, d) candidates, S (N, m) joint posterior samples of the objective on them,
+x*_i = Z[argmin_j S_ij] (N, d) the sampled minimisers. Knows nothing of the model but its samples.
+
+Two summaries: the direction of x*_i - x_t (the paper's theta-hat, kappa-hat; `vmf`), and the second
+moment about the best point, which keeps the distance as well:
+    C = mean (x*_i - x_best)(x*_i - x_best)^T + diag((0.1 l)^2),   shape = C / det(C)^(1/d).
+The shape says along which directions the optimum may still lie; how far to look is the budget's
+business. The floor of a tenth of a length-scale keeps C regular when few draws move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway.arrays import Array, Ints
+
+_FLOOR = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """The sampled minimisers, and the sampled minima with them."""
+
+    minimisers: Array  # (N, d)
+    minima: Array  # (N,)
+
+    @classmethod
+    def of(cls, Z: Array, S: Array) -> Belief:  # (m, d), (N, m)
+        rows = np.argmin(S, axis=1)
+        return cls(Z[rows], S[np.arange(len(S)), rows])
+
+    def shape(self, centre: Array, columns: Ints, lengthscales: Array) -> Array:
+        """Second moment about the centre in these columns, with determinant 1: (c, c)."""
+        away = self.minimisers[:, columns] - centre[columns]
+        moment = away.T @ away / len(away) + np.diag((_FLOOR * lengthscales[columns]) ** 2)
+        _, log_det = np.linalg.slogdet(moment)
+        return np.asarray(moment * np.exp(-log_det / len(columns)))
+
+    def shares(self, column: int, choices: int) -> Array:
+        """Share of the minimisers in each choice of a category, half a draw added to each."""
+        codes = self.minimisers[:, column]
+        counts = np.bincount(codes[codes >= 0].astype(np.intp), minlength=choices) + 0.5
+        return np.asarray(counts / np.sum(counts))

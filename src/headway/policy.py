@@ -1,0 +1,165 @@
+"""The policy: how a proposal trades off exploring against staying near, as the budget is used.
+
+One rule composes every policy (notation: p progress of the budget, tau its share used after the
+initial design):
+    score(x) = w_base(p) log alpha(x) + w_local(p) log H(x; p).
+The paper's weights are (1 - rho, rho), rho = schedule(p); the annealed terms' are (1, 1), with the
+schedule inside H: its size is s(tau) = s0 (s1 / s0)^tau. From p >= 1 - finish on, the posterior
+mean is minimised.
+
+A policy is a frozen value. A callable in it is stored by name, and given again on loading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from headway.errors import SettingError
+
+Schedule = Callable[[float], float]
+
+ACQUISITIONS = ("ei", "poi", "ucb", "mes", "mean")
+LOCAL_TERMS = ("belief", "box")
+
+
+def linear(progress: float) -> float:
+    """The paper's: rho = t / T."""
+    return progress
+
+
+def late(progress: float) -> float:
+    """Little weight in the first half, most of it in the last quarter."""
+    return progress**3
+
+
+SCHEDULES: Mapping[str, Schedule] = {"linear": linear, "late": late}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Base acquisition, local term, schedule and finish.
+
+    acquisition: "ei", "poi", "ucb" (with `kappa`), "mes" or "mean" (greedy).
+    local: None, "belief" (annealed, shaped by the belief) or "box" (annealed, hard).
+    size: the annealed term's size at the start and the end of the budget; for "belief" the
+        precision s, for "box" the sides in length-scales.
+    schedule: "linear", "late", or a callable of tau that returns the tau used in its place.
+    finish: the last share of the budget that minimises the posterior mean.
+    draws, places: how many posterior samples the belief takes, and on how many candidates.
+    """
+
+    acquisition: str = "ei"
+    kappa: float = 2.0
+    local: str | None = "belief"
+    size: tuple[float, float] = (4.0, 4000.0)
+    schedule: str | Schedule = "linear"
+    finish: float = 0.1
+    draws: int = 128
+    places: int = 256
+
+    def __post_init__(self) -> None:
+        _one_of("acquisition", self.acquisition, ACQUISITIONS)
+        if self.local is not None:
+            _one_of("local", self.local, LOCAL_TERMS)
+        if not callable(self.schedule):
+            _one_of("schedule", self.schedule, tuple(SCHEDULES))
+        _number("kappa", self.kappa, low=0.0)
+        _number("finish", self.finish, low=0.0, high=1.0)
+        object.__setattr__(self, "size", tuple(self.size))
+        if len(self.size) != 2:
+            raise SettingError(f"size is {self.size!r}; it is a pair, at the start and at the end")
+        for end in self.size:
+            _number("size", end, low=0.0, open_low=True)
+        for name in ("draws", "places"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 2:
+                raise SettingError(f"{name} is {value!r}; it is a whole number of at least 2")
+
+    @classmethod
+    def default(cls) -> Policy:
+        """Log EI, the annealed belief, a greedy finish."""
+        return cls()
+
+    @classmethod
+    def ei(cls) -> Policy:
+        """Expected improvement, nothing else."""
+        return cls(acquisition="ei", local=None, finish=0.0)
+
+    @classmethod
+    def poi(cls) -> Policy:
+        """Probability of improvement."""
+        return cls(acquisition="poi", local=None, finish=0.0)
+
+    @classmethod
+    def ucb(cls, kappa: float = 2.0) -> Policy:
+        """The optimistic confidence bound."""
+        return cls(acquisition="ucb", kappa=kappa, local=None, finish=0.0)
+
+    @classmethod
+    def mes(cls) -> Policy:
+        """Max-value entropy search."""
+        return cls(acquisition="mes", local=None, finish=0.0)
+
+    @classmethod
+    def greedy(cls) -> Policy:
+        """The posterior mean from the first model on."""
+        return cls(acquisition="mean", local=None, finish=0.0)
+
+    def annealed_size(self, tau: float) -> float:
+        """s(tau)."""
+        first, last = self.size
+        return first * (last / first) ** self.at(tau)
+
+    def at(self, progress: float) -> float:
+        """The schedule's value, held within [0, 1]."""
+        schedule = SCHEDULES[self.schedule] if isinstance(self.schedule, str) else self.schedule
+        value = float(schedule(progress))
+        if not math.isfinite(value):
+            name = getattr(schedule, "__name__", repr(schedule))
+            raise SettingError(f"schedule {name}({progress:.3g}) is {value!r}; it must be a number")
+        return min(max(value, 0.0), 1.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; a callable as {"callable": its name}."""
+        data = {item.name: getattr(self, item.name) for item in fields(self)}
+        data["size"] = list(self.size)
+        if not isinstance(self.schedule, str):
+            data["schedule"] = {"callable": self.schedule.__name__}
+        return data
+
+    @classmethod
+    def from_json(
+        cls, data: Mapping[str, Any], callables: Mapping[str, Callable[..., Any]] | None = None
+    ) -> Policy:
+        """The policy that `to_json` wrote; callables are looked up by their stored names."""
+        values = dict(data)
+        for name, value in data.items():
+            if isinstance(value, Mapping):
+                known = callables or {}
+                if value["callable"] not in known:
+                    raise SettingError(
+                        f"{name} was the callable {value['callable']!r}, which is stored by name "
+                        f"only. Give it again: callables={{{value['callable']!r}: ...}}."
+                    )
+                values[name] = known[value["callable"]]
+        return cls(**values)
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise SettingError(f"{name} is {value!r}; it can be one of {', '.join(allowed)}")
+
+
+def _number(
+    name: str, value: object, *, low: float, high: float = math.inf, open_low: bool = False
+) -> None:
+    good = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if good and isinstance(value, (int, float)) and math.isfinite(value) and low <= value <= high:
+        if value > low or not open_low:
+            return
+    bound = f"above {low:g}" if open_low else f"at least {low:g}"
+    upper = "" if high == math.inf else f" and at most {high:g}"
+    raise SettingError(f"{name} is {value!r}; it is a number {bound}{upper}")

@@ -1,0 +1,264 @@
+"""The surrogate: a setting that the user chooses, and the model that it makes of the data.
+
+Notation: F (n, D) features, y (n,) values to minimise, z = warp(y) (n,) what the GP sees.
+
+One fit decides in this order: the warp (compressed or not) and the noise (none or fitted), each
+by evidence with its Jacobian; the hyper-parameters, on at most SUBSET points; then one exact
+factor of all points. Between refits a fit keeps its warp, hyper-parameters and factor, and new
+points extend the factor. What it hands on is plain numbers (`Model.state`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, MutableMapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from headway.arrays import Array, Ints
+from headway.errors import SettingError
+from headway.surrogate.evidence import Evidence, Hyper, maximise, prior_mean
+from headway.surrogate.factor import NotPositiveDefinite
+from headway.surrogate.gp import GP, Kernel
+from headway.surrogate.kernels import PROFILES
+from headway.surrogate.warping import Warp
+
+logger = logging.getLogger("headway")
+
+# 1e-6 costs digits at the end of a run; below 1e-8 the factorisation fails now and then.
+NOISE_FLOOR = 1e-8
+# Evidence of 500 points takes about 0.02 s; its maximum moves little with more of them.
+SUBSET = 500
+_SUBSET_BEST, _SUBSET_NEWEST = 200, 100
+# With fewer values there is nothing to tell compression or noise by.
+_ENOUGH_TO_CHOOSE = 8
+# A fitted nugget also absorbs ruggedness, which costs regret; it must win by this much evidence.
+_NOISE_MARGIN = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surrogate:
+    """How the objective is modelled.
+
+    `noise`: 0 for a deterministic objective, a variance (in units of y squared) where it is
+    known, "auto" to let the evidence decide. `compress`: "evidence", True or False.
+    """
+
+    kernel: str = "matern52"
+    ard: bool = True
+    priors: bool = True
+    compress: bool | Literal["evidence"] = "evidence"
+    noise: float | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.kernel not in PROFILES:
+            raise SettingError(f"kernel is {self.kernel!r}; it can be one of {', '.join(PROFILES)}")
+        for name in ("ard", "priors"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingError(f"{name} is {getattr(self, name)!r}; it is True or False")
+        if not isinstance(self.compress, bool) and self.compress != "evidence":
+            raise SettingError(f"compress is {self.compress!r}; it is True, False or 'evidence'")
+        if self.noise != "auto":
+            bad = isinstance(self.noise, (bool, str)) or not np.isscalar(self.noise)
+            if bad or not (np.isfinite(self.noise) and self.noise >= 0):
+                raise SettingError(
+                    f"noise is {self.noise!r}; it is a variance >= 0 (0: deterministic) or 'auto'"
+                )
+
+    @classmethod
+    def paper(cls) -> Surrogate:
+        """Isotropic squared exponential by evidence alone, as Li and Yao have it."""
+        return cls(kernel="rbf", ard=False, priors=False, compress=False, noise=0.0)
+
+    def for_constraint(self) -> Surrogate:
+        """The same without compression: a constraint matters where it changes sign."""
+        return replace(self, compress=False)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Surrogate:
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A fitted surrogate: the GP of the warped values, and how it came about."""
+
+    gp: GP
+    warp: Warp
+    lengthscales: Array  # (p,) of each parameter
+    state: dict[str, Any]
+    notes: tuple[str, ...]
+
+    def believing(self, F: Array) -> Model:  # (b, D)
+        """The model when the points in flight return what it expects."""
+        if not len(F):
+            return self
+        return replace(self, gp=self.gp.extended(F, noise=np.full(len(F), self.state["floor"])))
+
+    def in_units(self, mu: float, sigma: float) -> tuple[float, float]:
+        """Mean and spread of y for those of z: the images of mu and of mu -+ sigma."""
+        low, mean, high = self.warp.backward(np.array([mu - sigma, mu, mu + sigma]))
+        return float(mean), float(high - low) / 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What is modelled: features, the parameter of each, values and known noise variances."""
+
+    F: Array  # (n, D)
+    groups: tuple[int, ...]  # (D,)
+    y: Array  # (n,)
+    variance: Array | None  # (n,) or None
+
+    def noise(self, warp: Warp, setting: float) -> Array:  # (n,)
+        """Known noise in units of z, never below the floor."""
+        known = setting if self.variance is None else setting + self.variance
+        return np.maximum(known * np.exp(2.0 * warp.log_slope(self.y)), NOISE_FLOOR)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    compress: bool
+    noisy: bool
+    hyper: Hyper
+    evidence: float  # of y itself: with the log Jacobian
+
+
+def fit_model(
+    surrogate: Surrogate,
+    data: Data,
+    *,
+    state: Mapping[str, Any] | None = None,
+    cache: MutableMapping[str, Any] | None = None,
+) -> Model:
+    """The model of the data: a pure function of (surrogate, data, state); the cache only saves time."""
+    n = len(data.y)
+    if not state or _due(n, int(state["n"])):
+        state = _choose(surrogate, data, state)
+    hyper, fitted = Hyper.from_json(state["hyper"]), int(state["n"])
+    warp = Warp.of(data.y[:fitted], compress=bool(state["compress"]))
+    p = max(data.groups) + 1
+    lengthscales = np.broadcast_to(np.array(hyper.lengthscales), (p,))
+    kernel = Kernel(surrogate.kernel, lengthscales[list(data.groups)], hyper.scale)
+    noise = data.noise(warp, 0.0 if surrogate.noise == "auto" else float(surrogate.noise))
+    noise = np.maximum(noise, hyper.noise) if state["noisy"] else noise
+    notes: tuple[str, ...] = ()
+    try:
+        gp = _condition(kernel, data, warp.forward(data.y), noise, surrogate, fitted, cache)
+    except NotPositiveDefinite as error:
+        # Sound, if blunt: the prior's length-scales and enough noise to hold.
+        logger.warning("the fit failed (%s); going on with the prior's length-scales", error)
+        notes = (f"fit failed: {error}",)
+        kernel = replace(kernel, lengthscales=np.full(len(data.groups), np.exp(prior_mean(p))), scale=1.0)
+        gp = GP.given(kernel, data.F, warp.forward(data.y), noise=noise + 1e-2, tau=1.0)
+    if gp.factor.jitter:
+        notes += (f"jitter {gp.factor.jitter:.0e}",)
+    floor = max(NOISE_FLOOR, hyper.noise)
+    return Model(gp, warp, np.asarray(lengthscales), {**state, "floor": floor}, notes)
+
+
+def _due(n: int, fitted: int) -> bool:
+    """Whether to fit anew: at each point up to 100, then whenever the data grew by 5 %."""
+    return n > fitted if n <= 100 else n >= fitted + max(1, fitted // 20)
+
+
+def _condition(
+    kernel: Kernel,
+    data: Data,
+    z: Array,
+    noise: Array,
+    surrogate: Surrogate,
+    fitted: int,
+    cache: MutableMapping[str, Any] | None,
+) -> GP:
+    """The GP of all points: the factor of the first `fitted`, extended by the others in order."""
+    gp: GP | None = (cache or {}).get("gp")
+    if gp is None or not _extends(gp, kernel, data.F, noise, fitted):
+        tau = 1.0 if surrogate.priors else 0.0
+        gp = GP.given(kernel, data.F[:fitted], z[:fitted], noise=noise[:fitted], tau=tau)
+    n = len(gp.z)
+    gp = gp.extended(data.F[n:], noise=noise[n:], z=z) if n < len(z) else gp.with_values(z)
+    if cache is not None:
+        cache["gp"] = gp
+    return gp
+
+
+def _extends(gp: GP, kernel: Kernel, F: Array, noise: Array, fitted: int) -> bool:
+    n = len(gp.z)
+    return (
+        len(gp.factor.A) == fitted
+        and n <= len(F)
+        and gp.kernel.name == kernel.name
+        and gp.kernel.scale == kernel.scale
+        and np.array_equal(gp.kernel.lengthscales, kernel.lengthscales)
+        and np.array_equal(gp.F, F[:n])
+        and np.array_equal(gp.noise, noise[:n])
+    )
+
+
+def _choose(surrogate: Surrogate, data: Data, state: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Fit the current kind of model and, where there is a choice, its rivals."""
+    n = len(data.y)
+    warm = Hyper.from_json(state["hyper"]) if state else None
+    compress = bool(state["compress"]) if state else bool(surrogate.compress)
+    noisy = bool(state["noisy"]) if state else False
+    # Every fifth point also climbs from the prior, in case the last optimum has become a side one.
+    thorough = n % 5 == 0
+    best = _fit(surrogate, data, (compress, noisy), warm, thorough=thorough)
+    if n >= _ENOUGH_TO_CHOOSE:
+        if surrogate.compress == "evidence":
+            rival = _fit(surrogate, data, (not compress, noisy), best.hyper, thorough=False)
+            best = max(best, rival, key=lambda fit: fit.evidence)
+        # Noise shows slowly, so its question is put at every fourth point only.
+        if surrogate.noise == "auto" and data.variance is None and n % 4 == 0:
+            rival = _fit(surrogate, data, (best.compress, not noisy), best.hyper, thorough=False)
+            margin = -_NOISE_MARGIN if noisy else _NOISE_MARGIN
+            best = rival if rival.evidence > best.evidence + margin else best
+    return {
+        "hyper": best.hyper.to_json(),
+        "compress": best.compress,
+        "noisy": best.noisy,
+        "n": n,
+        "evidence": best.evidence,
+    }
+
+
+def _fit(
+    surrogate: Surrogate, data: Data, kind: tuple[bool, bool], warm: Hyper | None, *, thorough: bool
+) -> _Fit:
+    compress, noisy = kind
+    warp = Warp.of(data.y, compress=compress)
+    z, rows = warp.forward(data.y), _subset(data.F, data.y)
+    noise = data.noise(warp, 0.0 if surrogate.noise == "auto" else float(surrogate.noise))
+    evidence = Evidence.of(
+        surrogate.kernel,
+        data.F[rows],
+        z[rows],
+        groups=data.groups,
+        ard=surrogate.ard,
+        priors=surrogate.priors,
+        noise=None if noisy else noise[rows],
+    )
+    hyper, value = maximise(evidence, evidence.starts(warm, thorough=thorough))
+    return _Fit(compress, noisy, hyper, value + float(np.sum(warp.log_slope(data.y[rows]))))
+
+
+def _subset(F: Array, y: Array) -> Ints:
+    """At most SUBSET rows: the best, the newest, and of the rest those farthest from all chosen."""
+    n = len(y)
+    if n <= SUBSET:
+        return np.arange(n)
+    chosen = np.union1d(np.argsort(y, kind="stable")[:_SUBSET_BEST], np.arange(n - _SUBSET_NEWEST, n))
+    rows = [*chosen.tolist()]
+    nearest = cdist(F, F[chosen], "sqeuclidean").min(axis=1)
+    while len(rows) < SUBSET:
+        row = int(np.argmax(nearest))
+        rows.append(row)
+        nearest = np.minimum(nearest, cdist(F, F[row : row + 1], "sqeuclidean")[:, 0])
+    return np.sort(np.array(rows, dtype=np.intp))

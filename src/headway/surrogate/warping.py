@@ -1,0 +1,64 @@
+"""Warps of the observed values: monotone, invertible, with the Jacobian that evidence needs.
+
+Notation: y (n,) values to minimise, z = (w(y) - centre) / scale what the Gaussian process sees.
+
+The compression leaves the better half as it is and squeezes the worse half, which matters little
+for finding a minimum but would set the outputscale: above the median m,
+w(y) = m + s log1p((y - m) / s), s the spread of the better half about m. w' = 1 at m from both
+sides. Evidence of different warps is comparable only with their log Jacobians (Snelson,
+Rasmussen and Ghahramani 2004, eq. 6): log p(y) = log p(z) + sum_i log dz_i/dy_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway.arrays import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Warp:
+    """Compression above `knee` with spread `spread` (inf: none), then standardisation."""
+
+    centre: float
+    scale: float
+    knee: float = 0.0
+    spread: float = np.inf
+
+    @classmethod
+    def of(cls, y: Array, *, compress: bool) -> Warp:
+        """The warp of these values; values that are all equal get scale 1."""
+        knee, spread = float(np.median(y)), np.inf
+        if compress:
+            better = y[y <= knee] - knee
+            spread = float(np.sqrt(np.mean(better**2)))
+            if not spread > 1e-12 * float(np.ptp(y)):  # the better half is one value: nothing to scale by
+                spread = np.inf
+        raw = cls(0.0, 1.0, knee, spread).forward(y)
+        deviation = float(np.std(raw))
+        return cls(float(np.mean(raw)), deviation if deviation > 0 else 1.0, knee, spread)
+
+    def forward(self, y: Array) -> Array:
+        """z of y."""
+        if np.isfinite(self.spread):
+            excess = np.maximum(y - self.knee, 0.0) / self.spread
+            y = np.where(y > self.knee, self.knee + self.spread * np.log1p(excess), y)
+        return (y - self.centre) / self.scale
+
+    def backward(self, z: Array) -> Array:
+        """y of z."""
+        y = np.asarray(z) * self.scale + self.centre
+        if np.isfinite(self.spread):
+            # Values far above all that was seen would overflow; no answer depends on them.
+            excess = np.clip((y - self.knee) / self.spread, 0.0, 700.0)
+            y = np.where(y > self.knee, self.knee + self.spread * np.expm1(excess), y)
+        return np.asarray(y)
+
+    def log_slope(self, y: Array) -> Array:
+        """log dz/dy at each value: the Jacobian of evidence, and what turns noise in y to noise in z."""
+        slope = np.full(y.shape, -np.log(self.scale))
+        if np.isfinite(self.spread):
+            slope -= np.log1p(np.maximum(y - self.knee, 0.0) / self.spread)
+        return slope
