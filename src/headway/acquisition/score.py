@@ -45,6 +45,12 @@ class Score:
             total += term(*gp.predict(F))[0]
         return self.base_weight * total if self.base_weight != 1.0 else total
 
+    def local_share(self, z: Array) -> float | None:  # (d,)
+        """What the weighted local term adds at a point; None without one."""
+        if self.local is None:
+            return None
+        return float(self.local_weight * self.local(z[None])[0][0])
+
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
         F, columns = self.space.embed(Z), list(self.space.number_columns)
         total, gradient = np.zeros(len(Z)), np.zeros_like(Z)

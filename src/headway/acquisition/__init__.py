@@ -1,0 +1,1 @@
+"""Acquisitions and feasibility as log-terms of the posterior, each with its derivatives."""
