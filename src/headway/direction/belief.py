@@ -19,6 +19,7 @@ import numpy as np
 from headway.arrays import Array, Ints
 
 _FLOOR = 0.1
+_MINIMA = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class Belief:
     def of(cls, Z: Array, S: Array) -> Belief:  # (m, d), (N, m)
         rows = np.argmin(S, axis=1)
         return cls(Z[rows], S[np.arange(len(S)), rows])
+
+    def thinned_minima(self) -> Array:  # (<= 16,)
+        """Evenly spaced quantiles of the minima: entropy search costs time for each."""
+        levels = (np.arange(_MINIMA) + 0.5) / _MINIMA
+        return np.asarray(np.unique(np.quantile(self.minima, levels)))
 
     def shape(self, centre: Array, columns: Ints, lengthscales: Array) -> Array:
         """Second moment about the centre in these columns, with determinant 1: (c, c)."""
