@@ -17,12 +17,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from headway.direction.updates import RULES, Rule
 from headway.errors import SettingError
 
 Schedule = Callable[[float], float]
 
 ACQUISITIONS = ("ei", "poi", "ucb", "mes", "mean")
-LOCAL_TERMS = ("belief", "box")
+LOCAL_TERMS = ("belief", "box", "direction")
+ANCHORS = ("last", "best")
+# rho stays below 1 while evaluations remain: at 1 the distance would not count at all.
+_MOST = 0.999
 
 
 def linear(progress: float) -> float:
@@ -43,7 +47,9 @@ class Policy:
     """Base acquisition, local term, schedule and finish.
 
     acquisition: "ei", "poi", "ucb" (with `kappa`), "mes" or "mean" (greedy).
-    local: None, "belief" (annealed, shaped by the belief) or "box" (annealed, hard).
+    local: None, "belief" (annealed, shaped by the belief), "box" (annealed, hard) or "direction"
+        (the paper's), with its update `rule` (a name of `direction.updates.RULES`, "sampled", or a
+        callable (past, belief) -> Direction or None) and its `anchor`: "last" told point or "best".
     size: the annealed term's size at the start and the end of the budget; for "belief" the
         precision s, for "box" the sides in length-scales.
     schedule: "linear", "late", or a callable of tau that returns the tau used in its place.
@@ -54,6 +60,8 @@ class Policy:
     acquisition: str = "ei"
     kappa: float = 2.0
     local: str | None = "belief"
+    rule: str | Rule = "exact"
+    anchor: str = "last"
     size: tuple[float, float] = (4.0, 4000.0)
     schedule: str | Schedule = "linear"
     finish: float = 0.1
@@ -64,6 +72,9 @@ class Policy:
         _one_of("acquisition", self.acquisition, ACQUISITIONS)
         if self.local is not None:
             _one_of("local", self.local, LOCAL_TERMS)
+        if not callable(self.rule):
+            _one_of("rule", self.rule, (*RULES, "sampled"))
+        _one_of("anchor", self.anchor, ANCHORS)
         if not callable(self.schedule):
             _one_of("schedule", self.schedule, tuple(SCHEDULES))
         _number("kappa", self.kappa, low=0.0)
@@ -82,6 +93,20 @@ class Policy:
     def default(cls) -> Policy:
         """Log EI, the annealed belief, a greedy finish."""
         return cls()
+
+    @classmethod
+    def paper(
+        cls,
+        acquisition: str = "ei",
+        *,
+        rule: str | Rule = "exact",
+        rho: str | Schedule = "linear",
+        anchor: str = "last",
+    ) -> Policy:
+        """The directional constraint of Li and Yao over any acquisition."""
+        return cls(
+            acquisition, local="direction", rule=rule, schedule=rho, anchor=anchor, finish=0.0
+        )
 
     @classmethod
     def ei(cls) -> Policy:
@@ -108,6 +133,21 @@ class Policy:
         """The posterior mean from the first model on."""
         return cls(acquisition="mean", local=None, finish=0.0)
 
+    @property
+    def needs_belief(self) -> bool:
+        """Whether posterior samples are drawn."""
+        return self.local in ("belief", "direction") or self.acquisition == "mes"
+
+    def __str__(self) -> str:
+        return self.acquisition if self.local is None else f"{self.acquisition} + {self.local}"
+
+    def weights(self, progress: float) -> tuple[float, float]:
+        """(w_base, w_local)."""
+        if self.local != "direction":
+            return 1.0, 1.0
+        rho = min(self.at(progress), _MOST)
+        return 1.0 - rho, rho
+
     def annealed_size(self, tau: float) -> float:
         """s(tau)."""
         first, last = self.size
@@ -126,8 +166,9 @@ class Policy:
         """Plain values; a callable as {"callable": its name}."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
         data["size"] = list(self.size)
-        if not isinstance(self.schedule, str):
-            data["schedule"] = {"callable": self.schedule.__name__}
+        for name in ("schedule", "rule"):
+            if not isinstance(data[name], str):
+                data[name] = {"callable": data[name].__name__}
         return data
 
     @classmethod

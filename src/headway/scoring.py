@@ -5,28 +5,36 @@ Notation: p progress of the budget, tau = (p - p0) / (1 - p0) its share used aft
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from headway.acquisition.feasibility import log_feasible
 from headway.acquisition.improvement import log_ei, log_mes, log_poi, posterior_mean, ucb
-from headway.acquisition.local import LocalTerm, Nearness
+from headway.acquisition.local import Heading, LocalTerm, Nearness
 from headway.acquisition.score import Score, Term
 from headway.arrays import Array
+from headway.budget import Clock
 from headway.direction.belief import Belief
+from headway.direction.heading import advance, directions
+from headway.direction.updates import RULES
+from headway.direction.vmf import Direction
+from headway.history import Facts
 from headway.policy import Policy
-from headway.search.maximize import Search
 from headway.situation import Situation
 from headway.space import Space
 
 # The standard deviation that a grid column keeps, in steps: so the nearest value stays in reach
 # to the end, at a price of about 2 in log-acquisition.
 _GRID_REACH = 0.5
+# Within this share of a length-scale of its anchor a direction fades.
+_SMOOTHING = 0.1
 
 
-def base_term(policy: Policy, situation: Situation, minima: Array | None) -> Term:
+def base_term(policy: Policy, situation: Situation, belief: Belief | None) -> Term:
     """The acquisition as a function of the objective's moments."""
     name = policy.acquisition
     if name == "ei":
@@ -35,17 +43,89 @@ def base_term(policy: Policy, situation: Situation, minima: Array | None) -> Ter
         return partial(log_poi, best=situation.best)
     if name == "ucb":
         return partial(ucb, kappa=policy.kappa)
-    if name == "mes" and minima is not None:
-        return partial(log_mes, minima=minima)
+    if name == "mes" and belief is not None:
+        return partial(log_mes, minima=belief.thinned_minima())
     return posterior_mean
 
 
-def score_of(situation: Situation, term: Term, local: LocalTerm | None) -> Score:
+def score_of(
+    situation: Situation,
+    term: Term,
+    local: LocalTerm | None = None,
+    weights: tuple[float, float] = (1.0, 1.0),
+) -> Score:
     """Acquisition, feasibility and local term; before a feasible point, feasibility alone."""
     parts = [(model.gp, log_feasible) for model in situation.constraints]
     if situation.feasible:
         parts.insert(0, (situation.objective.gp, term))
-    return Score(situation.space, tuple(parts), local)
+    return Score(situation.space, tuple(parts), local, *weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Locality:
+    """The local term of one step: a term of the score, or a region, and what is handed on."""
+
+    term: LocalTerm | None = None
+    region: tuple[Array, Array] | None = None  # low and high, (d,) each
+    direction: Direction | None = None
+    state: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def kappa_and_angle(self, z: Array) -> tuple[float | None, float | None]:  # (d,)
+        """Of the direction, and how many degrees a point lies off it; None without one."""
+        if self.direction is None or not isinstance(self.term, Heading):
+            return None, None
+        G = directions(z[None, self.term.columns], self.term.origin[self.term.columns])
+        if not len(G):
+            return self.direction.kappa, None
+        cosine = float(np.clip(G[0] @ self.direction.theta, -1.0, 1.0))
+        return self.direction.kappa, float(np.degrees(np.arccos(cosine)))
+
+
+def is_finish(policy: Policy, clock: Clock, facts: Facts) -> bool:
+    """In the last share of the budget, with no other greedy trial in flight."""
+    return policy.finish > 0 and clock.progress >= 1.0 - policy.finish - 1e-12 and not facts.greedy
+
+
+def finish_score(situation: Situation) -> Score:
+    """The posterior mean and feasibility."""
+    return score_of(situation, posterior_mean)
+
+
+def share_used(clock: Clock) -> float:
+    """tau."""
+    left = 1.0 - clock.design_progress
+    return (clock.progress - clock.design_progress) / left if left > 0 else 1.0
+
+
+def locality(
+    policy: Policy, situation: Situation, belief: Belief | None, clock: Clock
+) -> Locality:
+    """What keeps this step near the best point, or in a direction."""
+    tau = share_used(clock)
+    if policy.local == "box":
+        return Locality(region=box(policy, situation, tau))
+    if policy.local == "belief" and belief is not None:
+        return Locality(nearness(policy, situation, belief, tau))
+    if policy.local == "direction" and belief is not None:
+        return heading(policy, situation, belief)
+    return Locality()
+
+
+def heading(policy: Policy, situation: Situation, belief: Belief) -> Locality:
+    """The paper's constraint: the direction from the last point, turned towards the belief."""
+    columns = np.array(situation.space.number_columns, dtype=np.intp)
+    told = situation.told[:, columns]
+    anchor = situation.told[-1] if policy.anchor == "last" else situation.centre
+    G = directions(belief.minimisers[:, columns], anchor[columns])
+    rule = RULES[policy.rule] if isinstance(policy.rule, str) else policy.rule
+    direction, state = advance(rule, situation.handed_on.get("direction", {}), told, G)
+    if direction is None:
+        return Locality(state=state, notes=("no direction: the local term is neutral",))
+    scales = np.minimum(situation.lengthscales[columns], 1.0)
+    smoothing = _SMOOTHING * float(np.exp(np.mean(np.log(scales))))
+    term = Heading(situation.space, anchor, columns, direction.log_density, smoothing)
+    return Locality(term, direction=direction, state=state)
 
 
 def nearness(policy: Policy, situation: Situation, belief: Belief, tau: float) -> Nearness:
@@ -84,13 +164,10 @@ def grid_steps(space: Space) -> Array:  # (d,)
     )
 
 
-def boxed(policy: Policy, situation: Situation, search: Search, tau: float) -> Search:
-    """The annealed box: the search held to a box about the best point, shaped by length-scales."""
+def box(policy: Policy, situation: Situation, tau: float) -> tuple[Array, Array]:
+    """The annealed box about the best point: low and high, shaped by the length-scales."""
     lengthscales = np.minimum(situation.lengthscales, 1.0)
     shape = lengthscales / np.exp(np.mean(np.log(lengthscales)))
     half = np.maximum(0.5 * policy.annealed_size(tau) * shape, grid_steps(situation.space))
     low = np.clip(situation.centre - half, 0.0, 1.0)
-    high = np.clip(situation.centre + half, 0.0, 1.0)
-    return replace(search, low=low, high=high)
-
-
+    return low, np.clip(situation.centre + half, 0.0, 1.0)

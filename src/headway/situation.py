@@ -7,16 +7,24 @@ to return the model's mean, which takes their variance away and moves nothing el
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headway.arrays import Array, Bools
+from headway.direction.belief import Belief
 from headway.history import Facts
+from headway.policy import Policy
+from headway.search.maximize import Search, candidates
 from headway.space import Space
 from headway.surrogate import Data, Model, Surrogate, fit_model
+
+# What looking at the raw points may cost, in multiplications: about half a second.
+_MULTIPLICATIONS = 2e9
+# A greedy point nearer than this to a told one (largest difference in the cube) teaches nothing.
+_GREEDY_GAP = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +34,13 @@ class Situation:
     space: Space
     objective: Model
     constraints: tuple[Model, ...]
+    told: Array  # (n, d) in the order in which they finished
     taken: Array  # (n + p, d)
     feasible: bool  # whether some told point meets every constraint
     centre: Array  # (d,) the best point, or the least infeasible one
     best: float  # z to improve on: the best feasible value
     noisy: bool
+    handed_on: Mapping[str, Any]  # by the step before
 
     @property
     def state(self) -> dict[str, Any]:
@@ -76,12 +86,48 @@ def assess(
         space,
         objective.believing(Fp),
         tuple(model.believing(Fp) for model in constraints),
+        facts.Z,
         np.concatenate([facts.Z, facts.Zp]),
         bool(np.any(feasible)),
         facts.Z[row],
         float(best),
         noisy,
+        facts.state,
     )
+
+
+def search_of(situation: Situation) -> Search:
+    """Where and how hard to look; the work is bounded as data grow."""
+    d, n = situation.space.d, len(situation.taken)
+    return Search(
+        situation.space,
+        situation.centre,
+        np.clip(situation.lengthscales, 1e-3, 1.0),
+        situation.taken,
+        np.zeros(d),
+        np.ones(d),
+        # A triangular solve for each point looked at.
+        raw=int(np.clip(_MULTIPLICATIONS / n**2, 64, 1000)),
+        starts=int(np.clip(4 + d // 2, 4, 12)),
+        iterations=60,
+        repeats=situation.noisy,
+    )
+
+
+def believe(
+    policy: Policy, situation: Situation, search: Search, rng: np.random.Generator
+) -> Belief | None:
+    """The belief about the optimum, where the policy wants one."""
+    if not policy.needs_belief:
+        return None
+    Z = np.concatenate([situation.centre[None], candidates(search, rng, policy.places - 1)])
+    gp = situation.objective.gp
+    return Belief.of(Z, gp.sample(situation.space.embed(Z), policy.draws, rng))
+
+
+def is_new(z: Array, situation: Situation) -> bool:  # (d,)
+    """Whether a greedy point would teach anything: it is no near-copy of a told one."""
+    return float(np.min(np.max(np.abs(situation.taken - z), axis=1))) >= _GREEDY_GAP
 
 
 def _best_row(objective: Model, F: Array, feasible: Bools, *, noisy: bool) -> int | None:

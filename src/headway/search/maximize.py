@@ -10,7 +10,7 @@ most `ENUMERABLE` points every point is looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -57,6 +57,10 @@ class Search:
         mask = np.zeros(self.space.d, dtype=bool)
         mask[list(self.space.number_columns)] = True
         return mask
+
+    def within(self, region: tuple[Array, Array] | None) -> Search:
+        """The same search held to a region."""
+        return self if region is None else replace(self, low=region[0], high=region[1])
 
 
 @dataclass(frozen=True, slots=True)
