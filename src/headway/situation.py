@@ -120,7 +120,8 @@ def believe(
     """The belief about the optimum, where the policy wants one."""
     if not policy.needs_belief:
         return None
-    Z = np.concatenate([situation.centre[None], candidates(search, rng, policy.places - 1)])
+    count = min(policy.places, search.raw)
+    Z = np.concatenate([situation.centre[None], candidates(search, rng, count - 1)])
     gp = situation.objective.gp
     return Belief.of(Z, gp.sample(situation.space.embed(Z), policy.draws, rng))
 

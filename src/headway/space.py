@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Space:
 
     names: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    form: str = "dict"
+    form: Literal["dict", "array"] = "dict"
     _columns: Columns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -172,10 +172,9 @@ class Space:
             first = columns.low - 0.5
             span = np.log1p(columns.count[columns.log] / first)
             C[:, columns.log] = first * np.expm1(U[:, columns.log] * span)
-        np.floor(C, out=C, where=columns.discrete)
         # A u just below 1 may have been rounded up into a bin that is not there.
-        np.minimum(C, columns.count - 1.0, out=C, where=columns.discrete)
-        return columns.points(C)
+        bins = np.minimum(np.floor(C), columns.count - 1.0)
+        return columns.points(np.where(columns.discrete, bins, C))
 
     def snap(self, Z: Array) -> Array:  # (m, d) -> (m, d)
         """The nearest points of the space, inactive columns neutral."""

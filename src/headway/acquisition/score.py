@@ -9,7 +9,7 @@ features are the number columns as they are, so gradients in F are gradients in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from headway.space import Space
 from headway.surrogate.gp import GP
 
 Term = Callable[[Array, Array], tuple[Array, Array, Array]]  # mu, sigma -> value, d/dmu, d/dsigma
+
+# A climb takes dozens of steps, each O(n^2) a start. With more data than this it is led by the
+# nearest ones; where it ends is judged by all of them.
+NEAR = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,13 @@ class Score:
         if self.local is None:
             return None
         return float(self.local_weight * self.local(z[None])[0][0])
+
+    def near(self, Z: Array) -> Score:  # (m, d)
+        """A score to climb with from these points: past NEAR data, on those nearest to them."""
+        F = self.space.embed(Z)
+        parts = tuple((gp.near(F, NEAR), term) for gp, term in self.parts)
+        same = all(a[0] is b[0] for a, b in zip(parts, self.parts, strict=True))
+        return self if same else replace(self, parts=parts)
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
         F, columns = self.space.embed(Z), list(self.space.number_columns)

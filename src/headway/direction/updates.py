@@ -1,8 +1,9 @@
 """How the directional constraint learns: the past direction and the belief give the next one.
 
 Notation: past = (theta_t, kappa_t), belief = (theta_hat, kappa_hat), both `Direction` in d
-dimensions; y = sqrt(kappa_t^2 + kappa_hat^2); c_d and A_d as in `vmf`. Li and Yao's integral for the
-next direction (their eq. `posterior`), with g_t ~ vMF(past), g* ~ vMF(belief), g ~ vMF(g*, kappa_t):
+dimensions; y = sqrt(kappa_t^2 + kappa_hat^2); c_d and A_d as in `vmf`. Li and Yao's integral for
+the next direction (their eq. `posterior`), with g_t ~ vMF(past), g* ~ vMF(belief) and
+g ~ vMF(g*, kappa_t):
 
     p(g) = P(g.g_t >= 0) c_d(|kappa_t g + kappa_hat theta_hat|) / const
 
@@ -24,11 +25,13 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
-from headway.arrays import Array
+from headway.arrays import Array, Ints
 from headway.direction.vmf import (
+    R_MAX,
     Direction,
     concentration,
     concentration_of_gap,
@@ -40,13 +43,18 @@ from headway.direction.vmf import (
 )
 from headway.errors import InvalidInput
 
-Rule = Callable[[Direction, Direction], Direction | None]
+Law: TypeAlias = tuple[float, float, float, int]
+"""kappa_t, kappa_hat, the angle between the two thetas, and d: p(g) up to a rotation."""
+
+Rule: TypeAlias = Callable[[Direction, Direction], Direction | None]
 
 # The printed rule's kappa is stopped here: fourth powers of it still fit a float, and long before
 # it the constraint is a ray.
 PRINTED_LIMIT = 1e75
 # A vMF this concentrated lies within 1e-4 of its mean; beyond, rounding in c_d(y) is all there is.
 _PROJECTED_LIMIT = 1e9
+# In d = 2 the two directions at one angle from theta_t.
+_POLES = np.array([0.0, math.pi])
 # What is left out of the quadrature is below exp(-38), 3e-17, of the peak.
 _DEPTH = 38.0
 # Below this kappa_t the limit of small kappa_t errs by less than the quadrature.
@@ -66,9 +74,17 @@ def _same_dimension(past: Direction, belief: Direction) -> int:
     return past.d
 
 
-def _along(vector: Array, kappa: float, past: Direction) -> Direction:
-    length = float(np.linalg.norm(vector))
-    return Direction(vector / length if length > 0.0 else past.theta, kappa)
+def _length(vector: Array) -> float:
+    """The norm, without squares that overflow or vanish."""
+    top = float(np.max(np.abs(vector)))
+    return top * float(np.linalg.norm(vector / top)) if top > 0.0 else 0.0
+
+
+def _along(vector: Array, past: Direction, kappa: float | None = None) -> Direction:
+    """The vector's direction with its length as kappa, or another; a zero vector keeps theta_t."""
+    length = _length(vector)
+    theta = vector / length if length > 0.0 else past.theta
+    return Direction(theta, length if kappa is None else kappa)
 
 
 def printed_weight(kappa_t: float, kappa_hat: float, d: int) -> float:
@@ -93,16 +109,14 @@ def printed(past: Direction, belief: Direction) -> Direction:
     if k1 < 0.0:
         # The text has no numbers in it so that Python's filter shows it once, not at each step.
         warnings.warn(
-            "the update rule 'printed' has passed kappa_hat^2 + kappa_t^2 = d (d + 2): from here on "
-            "it points away from the belief and its kappa grows without limit. The rules 'exact' "
-            "and 'projected' do not.",
+            "the update rule 'printed' has passed kappa_hat^2 + kappa_t^2 = d (d + 2): from here "
+            "on it points away from the belief and its kappa grows without limit. Use the rule "
+            "'exact' or 'projected'.",
             DivergenceWarning,
             stacklevel=2,
         )
     kappa = min(math.hypot(k1, kappa_t), PRINTED_LIMIT)
-    scale = max(abs(k1), kappa_t, 1e-300)
-    vector = k1 / scale * belief.theta + kappa_t / scale * past.theta
-    return _along(vector, kappa, past)
+    return _along(k1 * belief.theta + kappa_t * past.theta, past, kappa)
 
 
 def printed_2d(past: Direction, belief: Direction) -> Direction | None:
@@ -125,14 +139,13 @@ def printed_2d(past: Direction, belief: Direction) -> Direction | None:
     k = math.sqrt(product * excess) / (4.0 * kappa_t)
     kappa = 0.25 * math.sqrt(product * (excess + 16.0 * kappa_t * kappa_t))
     vector = (k * belief.theta + past.theta) / math.hypot(1.0, k)
-    return _along(vector, min(kappa, PRINTED_LIMIT), past)
+    return _along(vector, past, min(kappa, PRINTED_LIMIT))
 
 
 def exact(past: Direction, belief: Direction) -> Direction:
     """k_1 theta_hat + kappa_t theta_t: its length is kappa, which can fall."""
     k1 = exact_weight(past.kappa, belief.kappa, _same_dimension(past, belief))
-    vector = k1 * belief.theta + past.kappa * past.theta
-    return _along(vector, float(np.linalg.norm(vector)), past)
+    return _along(k1 * belief.theta + past.kappa * past.theta, past)
 
 
 def projected(past: Direction, belief: Direction) -> Direction:
@@ -146,8 +159,7 @@ def projected(past: Direction, belief: Direction) -> Direction:
     kappa_hat = min(belief.kappa, _PROJECTED_LIMIT)
     if kappa_t < _PROJECTED_SMALL:
         pull = float(mean_length(kappa_hat, d))
-        vector = kappa_t * (acute_slope(d) * past.theta + pull * belief.theta)
-        return _along(vector, float(np.linalg.norm(vector)), past)
+        return _along(kappa_t * (acute_slope(d) * past.theta + pull * belief.theta), past)
     along = float(past.theta @ belief.theta)
     if d == 1:
         return _projected_on_line(past, kappa_t, kappa_hat * along)
@@ -161,7 +173,7 @@ def projected(past: Direction, belief: Direction) -> Direction:
     vector = math.cos(turn) * past.theta
     if sine > 0.0:
         vector = vector + math.sin(turn) * across / sine
-    return _along(vector, kappa, past)
+    return _along(vector, past, kappa)
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(
@@ -181,7 +193,7 @@ def _projected_on_line(past: Direction, kappa_t: float, kappa_hat: float) -> Dir
     return Direction(past.theta if kappa >= 0.0 else -past.theta, abs(kappa))
 
 
-def _log_p(alpha: Array, psi: Array, law: tuple[float, float, float, int]) -> Array:
+def _log_p(alpha: Array, psi: Array, law: Law) -> Array:
     """log p(g) with its surface element, alpha (n,) by psi (k,): (n, k).
 
     g = cos alpha theta_t + sin alpha (cos psi e + sin psi ...), e the unit vector towards theta_hat
@@ -202,31 +214,41 @@ def _log_p(alpha: Array, psi: Array, law: tuple[float, float, float, int]) -> Ar
     return np.asarray(out)
 
 
-def _window(law: tuple[float, float, float, int]) -> tuple[float, float, float, float]:
+def _midpoints(low: float, high: float, cells: int) -> Array:
+    return low + (high - low) / cells * (np.arange(cells, dtype=np.float64) + 0.5)
+
+
+def _refit(low: float, high: float, kept: Ints, cells: int) -> tuple[float, float]:
+    """The kept cells and a neighbour each side; further out where they reach the old edge."""
+    first, last = int(kept[0]), int(kept[-1])
+    step = (high - low) / cells
+    below = first - 1 if first > 0 else -cells // 4
+    above = last + 2 if last < cells - 1 else cells + cells // 4
+    return max(low + below * step, 0.0), min(low + above * step, math.pi)
+
+
+def _window(law: Law) -> tuple[float, float, float, float]:
     """A box (alpha from, to, psi from, to) outside of which p(g) is below exp(-38) of its peak.
 
     The peak may be a millionth of a degree wide, so look on a coarse grid, keep the cells where the
-    logarithm is near the largest and their neighbours, and look again until little is cut off.
+    logarithm is near the largest and their neighbours, and look again until little is cut off and
+    no edge is touched.
     """
     kappa_t, kappa_hat, _, d = law
     a0, a1, p0, p1 = 0.0, math.pi, 0.0, math.pi
     if kappa_t * kappa_hat / (kappa_t + kappa_hat) + d < 25.0:
         return a0, a1, p0, p1  # so blunt that the whole sphere counts: saves half the time
-    flat = d == 2
-    for _ in range(30):
-        n, k = 24, 16
-        alpha = a0 + (a1 - a0) / n * (np.arange(n) + 0.5)
-        psi = np.array([0.0, math.pi]) if flat else p0 + (p1 - p0) / k * (np.arange(k) + 0.5)
+    n, k = 24, 16
+    for _ in range(40):  # each pass divides the box by up to 60; 9 passes at kappa = 1e9
+        alpha = _midpoints(a0, a1, n)
+        psi = _POLES if d == 2 else _midpoints(p0, p1, k)
         log_p = _log_p(alpha, psi, law)
         near = log_p > np.max(log_p) - _DEPTH
-        rows, columns = np.nonzero(near.any(axis=1))[0], np.nonzero(near.any(axis=0))[0]
         old = (a1 - a0) * (p1 - p0)
-        step = (a1 - a0) / n
-        a0, a1 = a0 + max(rows[0] - 1, 0) * step, a0 + min(rows[-1] + 2, n) * step
-        if not flat:
-            step = (p1 - p0) / k
-            p0, p1 = p0 + max(columns[0] - 1, 0) * step, p0 + min(columns[-1] + 2, k) * step
-        if (a1 - a0) * (p1 - p0) > 0.5 * old:
+        a0, a1 = _refit(a0, a1, np.nonzero(near.any(axis=1))[0], n)
+        if d > 2:
+            p0, p1 = _refit(p0, p1, np.nonzero(near.any(axis=0))[0], k)
+        if 0.5 * old < (a1 - a0) * (p1 - p0) <= old:
             break
     return a0, a1, p0, p1
 
@@ -248,7 +270,7 @@ def _plane_mean(
     alpha = (np.array(ends[:-1])[:, None] + sizes * nodes).ravel()
     alpha_weights = (sizes * weights).ravel()
     if d == 2:
-        psi, psi_weights = np.array([0.0, math.pi]), np.ones(2)
+        psi, psi_weights = _POLES, np.ones(2)
     else:
         nodes, weights = gauss_legendre(28 if blunt else 40)
         psi, psi_weights = p0 + (p1 - p0) * nodes, weights
@@ -257,9 +279,72 @@ def _plane_mean(
     mass /= np.sum(mass)
     rows, across = np.sum(mass, axis=1), mass @ np.cos(psi)
     mean = float(rows @ np.cos(alpha)), float(across @ np.sin(alpha))
-    turn = math.atan2(mean[1], mean[0]) if math.sin(angle) > 0.0 else (
-        0.0 if mean[0] >= 0.0 else math.pi
-    )
+    turn = math.atan2(mean[1], mean[0])
     short = 2.0 * np.sin(0.5 * (alpha - turn)) ** 2 * rows
     aside = math.sin(turn) * np.sin(alpha) * (rows - across)
     return turn, math.hypot(*mean), float(np.sum(short + aside))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledDirections:
+    """A density over directions with no family: a vMF kernel on each accepted sample.
+
+    `share` is the share of the samples accepted; with none accepted the density is neutral.
+    """
+
+    points: Array  # (k, d) accepted unit vectors
+    kappa: float  # concentration of each kernel
+    share: float
+
+    def log_density(self, G: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
+        """log of the mean of exp(kappa (x_i.g - 1)), constants left off, and its gradient in g."""
+        if len(self.points) == 0:
+            return np.zeros(len(G)), np.zeros(G.shape)
+        exponent = self.kappa * (G @ self.points.T - 1.0)
+        top = np.max(exponent, axis=1, keepdims=True)
+        kernels = np.exp(exponent - top)
+        total = np.sum(kernels, axis=1, keepdims=True)
+        value = (top + np.log(total / len(self.points)))[:, 0]
+        return value, self.kappa * (kernels / total) @ self.points
+
+    def log_pdf(self, G: Array) -> Array:  # (m, d) -> (m,)
+        """The density of unit vectors, normalised over the sphere."""
+        d = self.points.shape[1]
+        if len(self.points) == 0:
+            return np.full(len(G), -float(log_partition(0.0, d)))
+        return np.asarray(self.log_density(G)[0] + self.kappa - float(log_partition(self.kappa, d)))
+
+
+def sampled(last_step: Array, G: Array) -> SampledDirections:  # (d,), (n, d)
+    """The paper's Simulation 3: of the directions G of sampled minimisers, those at an acute angle
+    to the direction of the last step, smoothed to a density over the sphere.
+
+    The paper interpolates on a circle; a kernel density is the same thing in any dimension.
+    """
+    kept = G[G @ last_step > 0.0]
+    share = len(kept) / len(G) if len(G) else 0.0
+    return SampledDirections(kept, kernel_concentration(kept), share)
+
+
+def kernel_concentration(G: Array) -> float:  # (k, d)
+    """The kernel's kappa = 1/h^2 by the rule of thumb for a vMF of the samples' own kappa.
+
+    h minimises the asymptotic mean integrated squared error (Garcia-Portugues 2013, prop. 2). The
+    samples fill at most half a sphere, so their kappa counts as at least that of a uniform half:
+    two opposite clumps would otherwise pass for noise and be smoothed away.
+    """
+    k, d = G.shape
+    if k == 0:
+        return 0.0
+    if d == 1:  # the wrong side keeps the weight of one sample in k + 2
+        return 0.5 * math.log(k + 1.0)
+    R = min(max(resultant(G)[1], acute_slope(d)), R_MAX)
+    kappa = concentration(R, d)
+    log_c = float(log_partition(kappa, d))
+    roughness = np.logaddexp(
+        math.log(2.0 * (d - 1)) + log_partition(2.0 * kappa, d + 2),
+        math.log((d + 1) * kappa * kappa / math.pi) + log_partition(2.0 * kappa, d + 4),
+    )
+    log_h = math.log(4.0 * math.sqrt(math.pi)) + (1.0 - 0.5 * d) * math.log(2.0 * math.pi)
+    log_h -= math.log(kappa * kappa * k) + 0.5 * d * math.log(2.0)
+    return math.exp(-2.0 * (log_h - float(roughness) + 2.0 * log_c) / (d + 3))

@@ -1,7 +1,7 @@
 """The von Mises-Fisher (vMF) family of directions, in logs where a plain value would overflow.
 
-Notation: g (d,) a unit vector; theta (d,) the mean direction; kappa >= 0 the concentration; G (m, d)
-directions, one a row; R in [0, 1] the length of a mean of unit vectors; nu = d/2 - 1.
+Notation: g (d,) a unit vector; theta (d,) the mean direction; kappa >= 0 the concentration; G
+(m, d) directions, one a row; R in [0, 1] the length of a mean of unit vectors; nu = d/2 - 1.
 
     density(g) = exp(kappa theta.g) / c_d(kappa),   c_d(y) = (2 pi)^(d/2) I_nu(y) / y^nu
     E g = A_d(kappa) theta,                         A_d = (log c_d)' = I_{d/2} / I_{d/2-1}
@@ -10,10 +10,10 @@ directions, one a row; R in [0, 1] the length of a mean of unit vectors; nu = d/
 In d = 1 the sphere is {-1, +1}, c_1 = 2 cosh, A_1 = tanh.
 
 How the Bessel functions are found: I_nu underflows in high d, and the continued fraction of A_d
-takes about kappa steps. So with s = sqrt(nu^2 + y^2) there are two ranges, each good to about 1e-14:
+takes about kappa steps. So there are two ranges of s = sqrt(nu^2 + y^2), each good to about 1e-14:
 s < 30: the power series, c_d(y)/c_d(0) = sum_k (y^2/4)^k / (k! (nu+1)_k), all terms positive;
-else:   the uniform expansion (Olver 1954; NIST DLMF 10.41.3) written in 1/s, which is good for every
-        nu: log c_d = (d-1)/2 log 2 pi + s - nu log(nu + s) - 1/2 log s + log(1 + U(1/s)).
+else:   the uniform expansion (Olver 1954; NIST DLMF 10.41.3) written in 1/s, good for every nu:
+        log c_d = (d-1)/2 log 2 pi + s - nu log(nu + s) - 1/2 log s + log(1 + U(1/s)).
 """
 
 from __future__ import annotations
@@ -289,7 +289,8 @@ class Direction:
             )
         if not (math.isfinite(self.kappa) and self.kappa >= 0.0):
             raise InvalidInput(f"kappa = {self.kappa!r}: a concentration is finite and >= 0.")
-        theta /= length
+        if abs(length - 1.0) > 1e-12:  # else leave the digits: theta comes back from JSON unchanged
+            theta /= length
         theta.flags.writeable = False
         object.__setattr__(self, "theta", theta)
         object.__setattr__(self, "kappa", float(self.kappa))

@@ -27,7 +27,10 @@ _ROUNDS = 4  # of neighbours and climbs on mixed spaces; few need more than two
 
 
 class Score(Protocol):
-    """What is maximised."""
+    """What is maximised; `near` gives one that is cheap to climb with from given points."""
+
+    def near(self, Z: Array) -> Score:  # (m, d)
+        ...
 
     def value(self, Z: Array) -> Array:  # (m, d) -> (m,)
         ...
@@ -133,9 +136,16 @@ def _choose_starts(value: Array, count: int, rng: np.random.Generator) -> Ints:
 
 def _improve(score: Score, search: Search, Z: Array) -> tuple[Array, Array]:
     """Climb in the continuous columns, step in the discrete ones, until neither gains."""
+    exact, score = score, score.near(Z)
     Z, value = _climb(score, search, Z)
-    if np.all(search.space.continuous):
-        return Z, value
+    if not np.all(search.space.continuous):
+        Z, value = _step_and_climb(score, search, Z, value)
+    return Z, value if score is exact else exact.value(Z)
+
+
+def _step_and_climb(
+    score: Score, search: Search, Z: Array, value: Array
+) -> tuple[Array, Array]:
     for _ in range(_ROUNDS):
         moves = [search.space.neighbours(z) for z in Z]
         counts = [len(move) for move in moves]

@@ -64,9 +64,9 @@ class Factor:
             [_triangle(self.A, R[:n0] - self.B.T @ bottom, transposed=True), bottom]
         )
 
-    def solve(self, r: Array) -> Array:  # (n,) -> (n,)
-        """K^-1 r."""
-        return self.upper(self.lower(r[:, None]))[:, 0]
+    def solve(self, R: Array) -> Array:  # (n, m) -> (n, m)
+        """K^-1 R."""
+        return self.upper(self.lower(R))
 
     def extended(
         self,
@@ -100,7 +100,7 @@ def factorise(
     """The factor of K, with the least jitter of the ladder that gives one."""
     n = len(K)
     for jitter in _LADDER:
-        M = np.array(K, order="F")
+        M = np.array(K.T, order="F")  # symmetric, and so a plain copy of the rows
         M[np.diag_indices(n)] += jitter * scale
         L, info = lapack.dpotrf(M, lower=1, clean=1, overwrite_a=1)
         if info == 0:

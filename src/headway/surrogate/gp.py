@@ -9,7 +9,7 @@ m = 1^T K^-1 z / (1^T K^-1 1 + tau).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,9 +67,10 @@ class GP:
     def _of(
         cls, kernel: Kernel, F: Array, z: Array, noise: Array, tau: float, factor: Factor
     ) -> GP:
-        ones = factor.solve(np.ones(len(z)))
-        mean = float(ones @ z) / (float(np.sum(ones)) + tau)
-        return cls(kernel, F, z, noise, tau, factor, mean, factor.solve(z - mean))
+        solved = factor.solve(np.column_stack([z, np.ones(len(z))]))
+        mean = float(np.sum(solved[:, 0])) / (float(np.sum(solved[:, 1])) + tau)
+        alpha = solved[:, 0] - mean * solved[:, 1]
+        return cls(kernel, F, z, noise, tau, factor, mean, alpha)
 
     def extended(
         self,
@@ -95,6 +96,16 @@ class GP:
     def with_values(self, z: Array) -> GP:  # (n,)
         """The same points with other values: O(n^2)."""
         return GP._of(self.kernel, self.F, z, self.noise, self.tau, self.factor)
+
+    def near(self, F: Array, count: int) -> GP:  # (m, D)
+        """Conditioned on the `count` points nearest to any of F alone, with the same mean."""
+        if len(self.z) <= count:
+            return self
+        distance = scaled_distances(F, self.F, self.kernel.lengthscales).min(axis=0)
+        rows = np.sort(np.argpartition(distance, count)[:count])
+        kept = GP.given(self.kernel, self.F[rows], self.z[rows], noise=self.noise[rows])
+        alpha = kept.factor.solve((kept.z - self.mean)[:, None])[:, 0]
+        return replace(kept, tau=self.tau, mean=self.mean, alpha=alpha)
 
     def posterior_mean(self, F: Array) -> Array:  # (m, D) -> (m,)
         """The mean alone, O(m n)."""

@@ -36,7 +36,7 @@ _SUBSET_BEST, _SUBSET_NEWEST = 200, 100
 # With fewer values there is nothing to tell compression or noise by.
 _ENOUGH_TO_CHOOSE = 8
 # A fitted nugget also absorbs ruggedness, which costs regret; it must win by this much evidence.
-_NOISE_MARGIN = 3.0
+_NOISE_MARGIN = 8.0
 
 
 @dataclass(frozen=True, slots=True)
