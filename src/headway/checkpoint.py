@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from headway.errors import CheckpointError
+from headway.errors import CheckpointError, SettingError
 from headway.history import Event, parse, parse_line
 
 _BEGINS = b'{"headway": '
@@ -31,6 +31,11 @@ class Checkpoint:
     """An open, locked checkpoint; `header` is None in a new one."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise SettingError(
+                f"checkpoint is {path!r}, of type {type(path).__name__}. Allowed: a file name. "
+                f"Give a str or a Path."
+            )
         self.path = Path(path)
         self._fd = _open(self.path)
         try:

@@ -14,7 +14,7 @@ from headway.arrays import Array
 from headway.errors import SettingError, SpaceError
 from headway.history import Direction
 from headway.policy import Policy
-from headway.propose import Settings
+from headway.proposal import Settings
 from headway.space import Space
 from headway.surrogate import Surrogate
 

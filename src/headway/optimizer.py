@@ -21,7 +21,8 @@ from headway.errors import BudgetSpent, CheckpointError, SettingError, SpaceExha
 from headway.history import VERSION, Direction, Event, History, Record, apply, parse, replay
 from headway.inputs import Point
 from headway.policy import Policy
-from headway.propose import Settings, propose
+from headway.proposal import Settings
+from headway.propose import propose
 from headway.space import Space
 from headway.surrogate import Surrogate
 from headway.trial import Trial, find

@@ -40,6 +40,10 @@ def late(progress: float) -> float:
 
 
 SCHEDULES: Mapping[str, Schedule] = {"linear": linear, "late": late}
+# As linear, times the concentration of the belief in [0, 1]: of its directions (their mean
+# resultant length) for "direction", of its places (the share within a length-scale of the best
+# point) for the annealed terms. A belief that is spread out keeps the search open.
+ADAPTIVE = "adaptive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,8 @@ class Policy:
         callable (past, belief) -> Direction or None) and its `anchor`: "last" told point or "best".
     size: the annealed term's size at the start and the end of the budget; for "belief" the
         precision s, for "box" the sides in length-scales.
-    schedule: "linear", "late", or a callable of tau that returns the tau used in its place.
+    schedule: "linear", "late", "adaptive", or a callable of tau that returns the tau used in its
+        place.
     finish: the last share of the budget that minimises the posterior mean.
     draws, places: how many posterior samples the belief takes, and on how many candidates.
     """
@@ -76,7 +81,7 @@ class Policy:
             _one_of("rule", self.rule, (*RULES, "sampled"))
         _one_of("anchor", self.anchor, ANCHORS)
         if not callable(self.schedule):
-            _one_of("schedule", self.schedule, tuple(SCHEDULES))
+            _one_of("schedule", self.schedule, (*SCHEDULES, ADAPTIVE))
         _number("kappa", self.kappa, low=0.0)
         _number("finish", self.finish, low=0.0, high=1.0)
         object.__setattr__(self, "size", tuple(self.size))
@@ -136,25 +141,29 @@ class Policy:
     @property
     def needs_belief(self) -> bool:
         """Whether posterior samples are drawn."""
-        return self.local in ("belief", "direction") or self.acquisition == "mes"
+        if self.local in ("belief", "direction") or self.acquisition == "mes":
+            return True
+        return self.local == "box" and self.schedule == ADAPTIVE
 
     def __str__(self) -> str:
         return self.acquisition if self.local is None else f"{self.acquisition} + {self.local}"
 
-    def weights(self, progress: float) -> tuple[float, float]:
+    def weights(self, progress: float, concentration: float = 1.0) -> tuple[float, float]:
         """(w_base, w_local)."""
         if self.local != "direction":
             return 1.0, 1.0
-        rho = min(self.at(progress), _MOST)
+        rho = min(self.at(progress, concentration), _MOST)
         return 1.0 - rho, rho
 
-    def annealed_size(self, tau: float) -> float:
+    def annealed_size(self, tau: float, concentration: float = 1.0) -> float:
         """s(tau)."""
         first, last = self.size
-        return first * (last / first) ** self.at(tau)
+        return float(first * (last / first) ** self.at(tau, concentration))
 
-    def at(self, progress: float) -> float:
+    def at(self, progress: float, concentration: float = 1.0) -> float:
         """The schedule's value, held within [0, 1]."""
+        if self.schedule == ADAPTIVE:
+            return progress * concentration
         schedule = SCHEDULES[self.schedule] if isinstance(self.schedule, str) else self.schedule
         value = float(schedule(progress))
         if not math.isfinite(value):
@@ -197,9 +206,9 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 def _number(
     name: str, value: object, *, low: float, high: float = math.inf, open_low: bool = False
 ) -> None:
-    good = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if good and isinstance(value, (int, float)) and math.isfinite(value) and low <= value <= high:
-        if value > low or not open_low:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        inside = low < value <= high or (value == low and not open_low)
+        if inside and math.isfinite(value):
             return
     bound = f"above {low:g}" if open_low else f"at least {low:g}"
     upper = "" if high == math.inf else f" and at most {high:g}"

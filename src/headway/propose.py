@@ -56,6 +56,6 @@ def propose(
     belief = believe(policy, situation, search, rng(BELIEF))
     local = locality(policy, situation, belief, clock)
     term = base_term(policy, situation, belief)
-    score = score_of(situation, term, local.term, policy.weights(clock.progress))
+    score = score_of(situation, term, local)
     found = maximize(score, search.within(local.region), rng(SEARCH))
     return explained(found.z, score, situation, local, str(policy))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from headway import budget as ledger
@@ -128,25 +129,24 @@ def minimize(
     in_flight = workers_of(executor, workers)
     require_sendable(f, executor)
     line = ProgressLine(progress)
+    begin = partial(
+        Optimizer,
+        space,
+        budget,
+        policy=policy,
+        surrogate=surrogate,
+        noise=noise,
+        constraints=constraints,
+        direction=direction,
+        design=design,
+    )
+    optimizer = begin(seed=seed, x0=x0)
     with ExitStack() as stack:
         file = None
         if checkpoint is not None:
             file = stack.enter_context(Checkpoint(checkpoint))
             if seed is None and file.header is not None:
-                seed = file.header.get("seed")
-        optimizer = Optimizer(
-            space,
-            budget,
-            seed=seed,
-            policy=policy,
-            surrogate=surrogate,
-            noise=noise,
-            constraints=constraints,
-            direction=direction,
-            x0=x0,
-            design=design,
-        )
-        if file is not None:
+                optimizer = begin(seed=file.header.get("seed"), x0=optimizer.header()["x0"])
             _resume(optimizer, file)
         stack.callback(line.close)
         loop = _Loop(optimizer, f, executor or Here(), in_flight, callback, line)
@@ -282,7 +282,9 @@ class _Loop:
         """Tell what has finished, or all that is in flight, and begin nothing."""
         for future in list(self.flying):
             future.cancel()
-            if not future.cancelled() and (wait_for_all or future.done()):
+            if future.cancelled() or not (wait_for_all or future.done()):
+                continue
+            if not isinstance(future.exception(), KeyboardInterrupt):  # Ctrl-C reaches workers too
                 self._record(future)
 
     def _interrupted(self, file: Checkpoint | None) -> Result:

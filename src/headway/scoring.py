@@ -19,19 +19,21 @@ from headway.acquisition.score import Score, Term
 from headway.arrays import Array
 from headway.budget import Clock
 from headway.direction.belief import Belief
-from headway.direction.heading import advance, directions
-from headway.direction.updates import RULES
-from headway.direction.vmf import Direction
+from headway.direction.heading import advance, directions, past
+from headway.direction.updates import RULES, sampled
+from headway.direction.vmf import Direction, resultant
 from headway.history import Facts
 from headway.policy import Policy
 from headway.situation import Situation
 from headway.space import Space
+from headway.surrogate.gp import GP
 
 # The standard deviation that a grid column keeps, in steps: so the nearest value stays in reach
 # to the end, at a price of about 2 in log-acquisition.
 _GRID_REACH = 0.5
 # Within this share of a length-scale of its anchor a direction fades.
 _SMOOTHING = 0.1
+_NEUTRAL = "no direction: the local term is neutral"
 
 
 def base_term(policy: Policy, situation: Situation, belief: Belief | None) -> Term:
@@ -48,24 +50,12 @@ def base_term(policy: Policy, situation: Situation, belief: Belief | None) -> Te
     return posterior_mean
 
 
-def score_of(
-    situation: Situation,
-    term: Term,
-    local: LocalTerm | None = None,
-    weights: tuple[float, float] = (1.0, 1.0),
-) -> Score:
-    """Acquisition, feasibility and local term; before a feasible point, feasibility alone."""
-    parts = [(model.gp, log_feasible) for model in situation.constraints]
-    if situation.feasible:
-        parts.insert(0, (situation.objective.gp, term))
-    return Score(situation.space, tuple(parts), local, *weights)
-
-
 @dataclass(frozen=True, slots=True)
 class Locality:
     """The local term of one step: a term of the score, or a region, and what is handed on."""
 
     term: LocalTerm | None = None
+    weights: tuple[float, float] = (1.0, 1.0)
     region: tuple[Array, Array] | None = None  # low and high, (d,) each
     direction: Direction | None = None
     state: Mapping[str, Any] = field(default_factory=dict)
@@ -82,6 +72,14 @@ class Locality:
         return self.direction.kappa, float(np.degrees(np.arccos(cosine)))
 
 
+def score_of(situation: Situation, term: Term, locality: Locality) -> Score:
+    """Acquisition, feasibility and local term; before a feasible point, feasibility alone."""
+    parts: list[tuple[GP, Term]] = [(m.gp, log_feasible) for m in situation.constraints]
+    if situation.feasible:
+        parts.insert(0, (situation.objective.gp, term))
+    return Score(situation.space, tuple(parts), locality.term, *locality.weights)
+
+
 def is_finish(policy: Policy, clock: Clock, facts: Facts) -> bool:
     """In the last share of the budget, with no other greedy trial in flight."""
     return policy.finish > 0 and clock.progress >= 1.0 - policy.finish - 1e-12 and not facts.greedy
@@ -89,7 +87,7 @@ def is_finish(policy: Policy, clock: Clock, facts: Facts) -> bool:
 
 def finish_score(situation: Situation) -> Score:
     """The posterior mean and feasibility."""
-    return score_of(situation, posterior_mean)
+    return score_of(situation, posterior_mean, Locality())
 
 
 def share_used(clock: Clock) -> float:
@@ -98,46 +96,56 @@ def share_used(clock: Clock) -> float:
     return (clock.progress - clock.design_progress) / left if left > 0 else 1.0
 
 
-def locality(
-    policy: Policy, situation: Situation, belief: Belief | None, clock: Clock
-) -> Locality:
+def locality(policy: Policy, situation: Situation, belief: Belief | None, clock: Clock) -> Locality:
     """What keeps this step near the best point, or in a direction."""
-    tau = share_used(clock)
-    if policy.local == "box":
-        return Locality(region=box(policy, situation, tau))
-    if policy.local == "belief" and belief is not None:
-        return Locality(nearness(policy, situation, belief, tau))
     if policy.local == "direction" and belief is not None:
-        return heading(policy, situation, belief)
+        return heading(policy, situation, belief, clock.progress)
+    concentration = 1.0
+    if belief is not None:
+        concentration = belief.concentration(situation.centre, situation.lengthscales)
+    if policy.local == "box":
+        size = policy.annealed_size(share_used(clock), concentration)
+        return Locality(region=box(situation, size))
+    if policy.local == "belief" and belief is not None:
+        size = policy.annealed_size(share_used(clock), concentration)
+        return Locality(nearness(situation, belief, size, share_used(clock)))
     return Locality()
 
 
-def heading(policy: Policy, situation: Situation, belief: Belief) -> Locality:
+def heading(policy: Policy, situation: Situation, belief: Belief, progress: float) -> Locality:
     """The paper's constraint: the direction from the last point, turned towards the belief."""
     columns = np.array(situation.space.number_columns, dtype=np.intp)
     told = situation.told[:, columns]
     anchor = situation.told[-1] if policy.anchor == "last" else situation.centre
     G = directions(belief.minimisers[:, columns], anchor[columns])
-    rule = RULES[policy.rule] if isinstance(policy.rule, str) else policy.rule
-    direction, state = advance(rule, situation.handed_on.get("direction", {}), told, G)
-    if direction is None:
-        return Locality(state=state, notes=("no direction: the local term is neutral",))
+    weights = policy.weights(progress, resultant(G)[1] if len(G) else 0.0)
     scales = np.minimum(situation.lengthscales[columns], 1.0)
     smoothing = _SMOOTHING * float(np.exp(np.mean(np.log(scales))))
+    handed_on = situation.handed_on.get("direction", {})
+    if policy.rule == "sampled":
+        last = past({}, told)
+        if last is None or not len(G):
+            return Locality(notes=(_NEUTRAL,))
+        density = sampled(last.theta, G)
+        term = Heading(situation.space, anchor, columns, density.log_density, smoothing)
+        return Locality(term, weights, notes=(f"{density.share:.0%} of the directions accepted",))
+    rule = RULES[policy.rule] if isinstance(policy.rule, str) else policy.rule
+    direction, state = advance(rule, handed_on, told, G)
+    if direction is None:
+        return Locality(state=state, notes=(_NEUTRAL,))
     term = Heading(situation.space, anchor, columns, direction.log_density, smoothing)
-    return Locality(term, direction=direction, state=state)
+    return Locality(term, weights, direction=direction, state=state)
 
 
-def nearness(policy: Policy, situation: Situation, belief: Belief, tau: float) -> Nearness:
+def nearness(situation: Situation, belief: Belief, size: float, tau: float) -> Nearness:
     """The annealed belief about the best point: shape by the belief, size by the budget."""
     space, centre = situation.space, situation.centre
     columns = np.array(space.number_columns, dtype=np.intp)
     precision = np.empty((0, 0))
     if len(columns):
         shape = belief.shape(centre, columns, np.minimum(situation.lengthscales, 1.0))
-        spread = shape / policy.annealed_size(tau)
-        spread += np.diag((_GRID_REACH * grid_steps(space)[columns]) ** 2)
-        precision = np.linalg.inv(spread)
+        reach = np.diag((_GRID_REACH * grid_steps(space)[columns]) ** 2)
+        precision = np.asarray(np.linalg.inv(shape / size + reach))
     odds = tuple(
         (column, _odds(belief, space, column, int(centre[column]), tau))
         for column in range(space.d)
@@ -149,7 +157,7 @@ def nearness(policy: Policy, situation: Situation, belief: Belief, tau: float) -
 def _odds(belief: Belief, space: Space, column: int, own: int, tau: float) -> Array:
     """Log odds of each choice against the centre's, never above 0, growing with tau."""
     shares = belief.shares(column, space.parameters[column].count or 1)
-    return (1.0 + 3.0 * tau) * np.minimum(np.log(shares / shares[max(own, 0)]), 0.0)
+    return np.asarray((1.0 + 3.0 * tau) * np.minimum(np.log(shares / shares[max(own, 0)]), 0.0))
 
 
 def grid_steps(space: Space) -> Array:  # (d,)
@@ -164,10 +172,10 @@ def grid_steps(space: Space) -> Array:  # (d,)
     )
 
 
-def box(policy: Policy, situation: Situation, tau: float) -> tuple[Array, Array]:
+def box(situation: Situation, size: float) -> tuple[Array, Array]:
     """The annealed box about the best point: low and high, shaped by the length-scales."""
     lengthscales = np.minimum(situation.lengthscales, 1.0)
     shape = lengthscales / np.exp(np.mean(np.log(lengthscales)))
-    half = np.maximum(0.5 * policy.annealed_size(tau) * shape, grid_steps(situation.space))
+    half = np.maximum(0.5 * size * shape, grid_steps(situation.space))
     low = np.clip(situation.centre - half, 0.0, 1.0)
     return low, np.clip(situation.centre + half, 0.0, 1.0)

@@ -58,7 +58,7 @@ class Nearness:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A density over directions from the origin; `smoothing` is the length within which it fades."""
+    """A density over directions from the origin, which fades within `smoothing` of it."""
 
     space: Space
     origin: Array  # (d,)

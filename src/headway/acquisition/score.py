@@ -1,4 +1,4 @@
-"""The score of a point: w_base log alpha(x) + w_local log H(x), feasibility included, with gradient.
+"""The score of a point, w_base log alpha(x) + w_local log H(x), with its gradient.
 
 Notation: Z (m, d) encoded points, F = embed(Z) features, (mu, sigma) the model's moments at F.
 alpha is a function of (mu, sigma) that returns its log and both derivatives; constraints add
@@ -74,5 +74,8 @@ class Score:
             total, gradient = self.base_weight * total, self.base_weight * gradient
         if self.local is not None and self.local_weight:
             value, slope = self.local(Z)
-            total, gradient = total + self.local_weight * value, gradient + self.local_weight * slope
+            total, gradient = (
+                total + self.local_weight * value,
+                gradient + self.local_weight * slope,
+            )
         return total, gradient

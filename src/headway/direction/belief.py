@@ -20,6 +20,7 @@ from headway.arrays import Array, Ints
 
 _FLOOR = 0.1
 _MINIMA = 16
+_NEAR = 0.5  # of a length-scale: beyond it, points tell little of each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,11 @@ class Belief:
         """Evenly spaced quantiles of the minima: entropy search costs time for each."""
         levels = (np.arange(_MINIMA) + 0.5) / _MINIMA
         return np.asarray(np.unique(np.quantile(self.minima, levels)))
+
+    def concentration(self, centre: Array, lengthscales: Array) -> float:
+        """Share of the minimisers within half a length-scale of the centre in every column."""
+        away = np.abs(self.minimisers - centre) / lengthscales
+        return float(np.mean(np.max(away, axis=1) <= _NEAR))
 
     def shape(self, centre: Array, columns: Ints, lengthscales: Array) -> Array:
         """Second moment about the centre in these columns, with determinant 1: (c, c)."""

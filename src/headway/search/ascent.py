@@ -130,5 +130,7 @@ def _shrink(state: _State, failed: Bools, gain: Array, slope: Array) -> None:
         return
     t, expected = state.t[failed], -slope[failed] * state.t[failed]
     short = expected - gain[failed]  # how far the gain fell short of the slope's promise
-    factor = np.where(np.isfinite(short) & (short > 0), 0.5 * expected / np.maximum(short, 1e-300), 0.1)
+    factor = np.where(
+        np.isfinite(short) & (short > 0), 0.5 * expected / np.maximum(short, 1e-300), 0.1
+    )
     state.t[failed] = t * np.clip(factor, 0.1, 0.5)

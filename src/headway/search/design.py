@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-
 from scipy.spatial.distance import cdist
 
 from headway.arrays import Array

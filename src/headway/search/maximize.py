@@ -44,7 +44,7 @@ class Search:
     """Where to look: a space, a centre, a region, points not to be copied, and how hard to look."""
 
     space: Space
-    centre: Array | None  # (d,)
+    centre: Array  # (d,)
     metric: Array  # (d,) length-scales in the cube
     taken: Array  # (t, d) told and pending points
     low: Array  # (d,) the region, for continuous and grid columns
@@ -99,12 +99,9 @@ def maximize(score: Score, search: Search, rng: np.random.Generator) -> Found:
 def candidates(search: Search, rng: np.random.Generator, count: int) -> Array:  # (about count, d)
     """Half spread over the region, half around the centre."""
     space = search.space
-    spread = shifted_sobol(count if search.centre is None else count // 2, space.d, rng)
-    Z = space.from_unit(spread)
+    Z = space.from_unit(shifted_sobol(count // 2, space.d, rng))
     numbers = Z >= 0.0
     Z = np.where(numbers & search.numbers, search.low + Z * (search.high - search.low), Z)
-    if search.centre is None:
-        return space.snap(Z)
     near = _around(search, rng, count - len(Z))
     return space.snap(np.concatenate([Z, near]))
 
@@ -143,9 +140,7 @@ def _improve(score: Score, search: Search, Z: Array) -> tuple[Array, Array]:
     return Z, value if score is exact else exact.value(Z)
 
 
-def _step_and_climb(
-    score: Score, search: Search, Z: Array, value: Array
-) -> tuple[Array, Array]:
+def _step_and_climb(score: Score, search: Search, Z: Array, value: Array) -> tuple[Array, Array]:
     for _ in range(_ROUNDS):
         moves = [search.space.neighbours(z) for z in Z]
         counts = [len(move) for move in moves]

@@ -5,10 +5,10 @@ theta = (log l_1 .. log l_p or one log l, log s2[, log noise]);
 P (p, n(n-1)/2) squared differences of every pair, by parameter;
 W = alpha alpha^T - K^-1.
 
-Evidence: Rasmussen and Williams (2006), eqs. 5.8 and 5.9, d log p / d theta = 1/2 tr(W dK). The mean
-m is the generalised least squares one at every theta, so by the envelope theorem it adds nothing
-to the gradient. Priors: log l ~ N(log 0.4 + 1/2 log(max(d, 3) / 3), 0.7^2): distances grow with the
-square root of the dimension, and so does the scale (Hvarfner, Hellsten and Nardi 2024);
+Evidence: Rasmussen and Williams (2006), eqs. 5.8 and 5.9, d log p / d theta = 1/2 tr(W dK). The
+mean m is the generalised least squares one at every theta, so by the envelope theorem it adds
+nothing to the gradient. Priors: log l ~ N(log 0.4 + 1/2 log(max(d, 3) / 3), 0.7^2): distances grow
+with the square root of the dimension, and so does the scale (Hvarfner, Hellsten and Nardi 2024);
 m ~ N(0, 1) in standardised units, which only matters when the data leave the mean open.
 """
 
@@ -84,9 +84,9 @@ class Evidence:
         P = np.zeros((p if ard else 1, n * (n - 1) // 2))
         for j, group in enumerate(groups):
             P[group if ard else 0] += by_feature[j]
-        i, j = np.triu_indices(n, 1)
+        row, column = np.triu_indices(n, 1)
         prior = prior_mean(p) if priors else None
-        return cls(kernel, P, z, noise, prior, np.asarray(i * n + j, dtype=np.intp))
+        return cls(kernel, P, z, noise, prior, np.asarray(row * n + column, dtype=np.intp))
 
     @property
     def tau(self) -> float:

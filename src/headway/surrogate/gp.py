@@ -141,7 +141,7 @@ class GP:
     def _deviation(self, V: Array) -> Array:  # (n, m) -> (m,)
         # The floor keeps log sigma finite where rounding ate the variance: eps times the prior's.
         variance = self.kernel.scale - np.einsum("nm,nm->m", V, V)
-        return np.sqrt(np.maximum(variance, 1e-16 * self.kernel.scale))
+        return np.asarray(np.sqrt(np.maximum(variance, 1e-16 * self.kernel.scale)))
 
     def joint(self, F: Array) -> tuple[Array, Array]:  # (m, D) -> (m,), (m, m)
         """Mean and covariance of f at F together."""

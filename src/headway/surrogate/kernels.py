@@ -59,5 +59,5 @@ def scaled_distances(
     B: Array,  # (n, D)
     lengthscales: Array,  # (D,)
 ) -> Array:  # (m, n)
-    """Squared scaled distances by differences: an expanded square loses the digits of near points."""
+    """Squared scaled distances, by differences: an expanded square loses digits of near points."""
     return np.asarray(cdist(A / lengthscales, B / lengthscales, "sqeuclidean"))

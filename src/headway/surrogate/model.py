@@ -137,7 +137,7 @@ def fit_model(
     state: Mapping[str, Any] | None = None,
     cache: MutableMapping[str, Any] | None = None,
 ) -> Model:
-    """The model of the data: a pure function of (surrogate, data, state); the cache only saves time."""
+    """The model of the data: a pure function of all but the cache, which only saves time."""
     n = len(data.y)
     if not state or _due(n, int(state["n"])):
         state = _choose(surrogate, data, state)
@@ -155,7 +155,9 @@ def fit_model(
         # Sound, if blunt: the prior's length-scales and enough noise to hold.
         logger.warning("the fit failed (%s); going on with the prior's length-scales", error)
         notes = (f"fit failed: {error}",)
-        kernel = replace(kernel, lengthscales=np.full(len(data.groups), np.exp(prior_mean(p))), scale=1.0)
+        kernel = replace(
+            kernel, lengthscales=np.full(len(data.groups), np.exp(prior_mean(p))), scale=1.0
+        )
         gp = GP.given(kernel, data.F, warp.forward(data.y), noise=noise + 1e-2, tau=1.0)
     if gp.factor.jitter:
         notes += (f"jitter {gp.factor.jitter:.0e}",)
@@ -254,7 +256,9 @@ def _subset(F: Array, y: Array) -> Ints:
     n = len(y)
     if n <= SUBSET:
         return np.arange(n)
-    chosen = np.union1d(np.argsort(y, kind="stable")[:_SUBSET_BEST], np.arange(n - _SUBSET_NEWEST, n))
+    chosen = np.union1d(
+        np.argsort(y, kind="stable")[:_SUBSET_BEST], np.arange(n - _SUBSET_NEWEST, n)
+    )
     rows = [*chosen.tolist()]
     nearest = cdist(F, F[chosen], "sqeuclidean").min(axis=1)
     while len(rows) < SUBSET:

@@ -17,6 +17,8 @@ import numpy as np
 
 from headway.arrays import Array
 
+_LOG_LARGEST = float(np.log(1e308))
+
 
 @dataclass(frozen=True, slots=True)
 class Warp:
@@ -30,15 +32,22 @@ class Warp:
     @classmethod
     def of(cls, y: Array, *, compress: bool) -> Warp:
         """The warp of these values; values that are all equal get scale 1."""
+        # In units of a power of two, which changes no digit: squares of 1e300 or 1e-300 would
+        # leave the range of floats.
+        exponent = int(np.frexp(np.max(np.abs(y)))[1])
+        y = np.ldexp(y, -exponent)
         knee, spread = float(np.median(y)), np.inf
+        if np.ptp(y) == 0.0:
+            return cls(float(np.ldexp(knee, exponent)), 1.0)
         if compress:
             better = y[y <= knee] - knee
             spread = float(np.sqrt(np.mean(better**2)))
-            if not spread > 1e-12 * float(np.ptp(y)):  # the better half is one value: nothing to scale by
+            if not spread > 1e-12 * float(np.ptp(y)):  # the better half is one value: no unit
                 spread = np.inf
         raw = cls(0.0, 1.0, knee, spread).forward(y)
-        deviation = float(np.std(raw))
-        return cls(float(np.mean(raw)), deviation if deviation > 0 else 1.0, knee, spread)
+        fields = np.ldexp([np.mean(raw), np.std(raw), knee, spread], exponent)
+        centre, scale, knee, spread = fields.tolist()
+        return cls(centre, scale or 1.0, knee, spread or np.inf)  # 0 where y is denormal
 
     def forward(self, y: Array) -> Array:
         """z of y."""
@@ -52,12 +61,13 @@ class Warp:
         y = np.asarray(z) * self.scale + self.centre
         if np.isfinite(self.spread):
             # Values far above all that was seen would overflow; no answer depends on them.
-            excess = np.clip((y - self.knee) / self.spread, 0.0, 700.0)
+            most = min(_LOG_LARGEST - float(np.log(self.spread)), 700.0)
+            excess = np.clip((y - self.knee) / self.spread, 0.0, most)
             y = np.where(y > self.knee, self.knee + self.spread * np.expm1(excess), y)
         return np.asarray(y)
 
     def log_slope(self, y: Array) -> Array:
-        """log dz/dy at each value: the Jacobian of evidence, and what turns noise in y to noise in z."""
+        """log dz/dy at each value: the Jacobian, and what turns noise in y to noise in z."""
         slope = np.full(y.shape, -np.log(self.scale))
         if np.isfinite(self.spread):
             slope -= np.log1p(np.maximum(y - self.knee, 0.0) / self.spread)
