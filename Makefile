@@ -51,8 +51,8 @@ bench-speed: .venv-bench/stamp
 bench-speed-torch: .venv-bench/stamp-torch
 	.venv-bench/bin/python -m bench.speed --torch $(ARGS)
 
-bench-policies: .venv/stamp-core
-	$(ONE_THREAD) .venv/bin/python -m bench.policies $(ARGS)
+bench-policies: .venv/stamp-dev
+	$(ONE_THREAD) .venv/bin/python -m bench.policies run $(ARGS)
 
 clean:
 	rm -rf .venv .venv-torch .venv-lowest .venv-bench

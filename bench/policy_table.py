@@ -140,15 +140,11 @@ def _solved_test(runs: dict[Pair, Row], base: dict[Pair, Row]) -> tuple[int, int
 def _remarks(rows: Sequence[Row], good: Sequence[Row], against: str) -> list[str]:
     lines = [f"{len(good)} runs of {len({row['policy'] for row in good})} policies"]
     for row in rows:
+        name = f"{row['policy']} on {row['problem']}, {row['d']}-d"
         if "error" in row:
-            lines.append(
-                f"ERROR: {row['policy']} on {row['problem']}, {row['d']}-d: {row['error']}"
-            )
+            lines.append(f"ERROR: {name}: {row['error']}")
         elif row["evaluations"] != row["T"]:
-            lines.append(
-                f"LEFT OUT: {row['policy']} on {row['problem']}, {row['d']}-d, spent "
-                f"{row['evaluations']} of {row['T']} evaluations"
-            )
+            lines.append(f"LEFT OUT: {name} spent {row['evaluations']} of {row['T']} evaluations")
     starts: dict[Pair, set[str]] = defaultdict(set)
     for row in good:
         if row["start"] is not None:

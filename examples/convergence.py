@@ -1,4 +1,4 @@
-"""A picture of convergence as an SVG: best value so far against evaluations, without a plot library.
+"""A picture of convergence as an SVG, without a plot library: the best so far, by evaluations.
 
 Notation: a curve is the values of n evaluations in order, None for one that failed; its line is
 the best so far, a step at each improvement; a ring is one evaluation, a cross one that failed.

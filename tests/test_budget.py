@@ -123,8 +123,10 @@ def test_the_words():
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (0.0123, "12.3 ms"), (5, "5 s"), (90, "90 s"), (60, "1 min"), (150, "2.5 min")]
-    + [(3600, "1 h"), (5400, "90 min"), (86400, "1 d"), (200000, "2.31 d")],
+    [
+        *[(0, "0 s"), (0.0123, "12.3 ms"), (5, "5 s"), (90, "90 s"), (60, "1 min")],
+        *[(150, "2.5 min"), (3600, "1 h"), (5400, "90 min"), (86400, "1 d"), (2e5, "2.31 d")],
+    ],
 )
 def test_durations_in_the_unit_a_person_would_use(seconds, text):
     assert ledger.duration(seconds) == text
@@ -141,8 +143,11 @@ def test_the_time_left_at_the_rate_so_far():
 
 @pytest.mark.parametrize(
     ("budget", "text"),
-    [(Budget(evaluations=9), "9 evaluations is smaller than the 10"), (Budget(cost=4), "4 cost")]
-    + [(Budget(seconds=99), "99 seconds is smaller than the 100")],
+    [
+        (Budget(evaluations=9), "9 evaluations is smaller than the 10"),
+        (Budget(cost=4), "4 cost is smaller than the 5"),
+        (Budget(seconds=99), "99 seconds is smaller than the 100"),
+    ],
 )
 def test_a_new_budget_covers_what_is_spent(budget, text):
     used = Spent(evaluations=10, running=0, seconds=90.0, cost=5.0)

@@ -257,7 +257,10 @@ def test_rubbish_in_the_middle_is_an_error(tmp_path):
         (b"\n\n", "line 1 of the checkpoint .* cannot be read"),
         (b'{"a": 1}\n', "the first line of the checkpoint .* names no version"),
         (b'{"headway": 2}\n', "of version 2. Allowed: 1. Use the Headway that wrote it"),
-        (b'{"headway": 1}\n', "the first line of the checkpoint .* cannot be read: KeyError: 'space'"),
+        (
+            b'{"headway": 1}\n',
+            "the first line of the checkpoint .* cannot be read: KeyError: 'space'",
+        ),
     ],
 )
 def test_a_file_that_is_not_ours_is_left_alone(tmp_path, content, message):

@@ -25,7 +25,9 @@ EVENTS = [
 
 
 def history_of(events, k=0):
-    records, order = replay(events, encode=SPACE.encode, read=lambda event: tuple(event.get("why", ())))
+    records, order = replay(
+        events, encode=SPACE.encode, read=lambda event: tuple(event.get("why", ()))
+    )
     return History(tuple(records), tuple(order), SPACE.d, k)
 
 

@@ -177,7 +177,7 @@ def test_constraints_cost_and_variance():
     opt.tell(opt.ask(), Outcome(2.0, (-1, -1), cost=1))
     first, second = opt.history
     assert first.constraints == (0.5, -1.0) and first.cost == 3.1 and first.variance == 0.01
-    assert opt.best is second or opt.best == second
+    assert opt.best == second
     with pytest.raises(TellError, match=r"trial 2 was told 0 constraints\. Allowed: 2"):
         opt.tell(opt.ask(), 1.0)
 
@@ -204,7 +204,7 @@ def test_a_trial_cancelled_twice():
     opt = Optimizer(SPACE, budget=2)
     trial = opt.ask()
     opt.cancel(trial)
-    with pytest.raises(TellError, match="trial 0 was already cancelled. Allowed: .* running"):
+    with pytest.raises(TellError, match=r"trial 0 was already cancelled\. Allowed: .* running"):
         opt.cancel(trial)
 
 

@@ -24,8 +24,17 @@ class Tensor:
 
 @pytest.mark.parametrize(
     "value",
-    [2.0, 2, np.float32(2), np.int8(2), np.array(2.0), np.array([[2.0]]), Decimal(2), Fraction(4, 2)]
-    + [Tensor(2.0)],
+    [
+        2.0,
+        2,
+        np.float32(2),
+        np.int8(2),
+        np.array(2.0),
+        np.array([[2.0]]),
+        Decimal(2),
+        Fraction(4, 2),
+        Tensor(2.0),
+    ],
 )
 def test_one_real_number_in_any_dress(value):
     told = checked(value, "trial 0")
@@ -48,7 +57,10 @@ def test_one_real_number_in_any_dress(value):
         (np.bool_(True), r"of type bool"),
         (np.array(["a"]), r"of type str"),
         (Tensor(1.0, 2.0), r"cannot be converted to Scalar"),
-        (math.nan, r"is nan\. Allowed: a finite number\. Without a value: tell\(trial, failed=True"),
+        (
+            math.nan,
+            r"is nan\. Allowed: a finite number\. Without a value: tell\(trial, failed=True",
+        ),
         (-math.inf, r"is -inf\. Allowed: a finite number"),
         (10**400, r"is inf\. Allowed: a finite number"),
     ],

@@ -41,7 +41,9 @@ def test_best_budget_time_per_evaluation_and_the_end(optimizer):
     ends = time.strftime("%H:%M", time.localtime(time.time() + 48 * 90))
     soon = time.strftime("%H:%M", time.localtime(time.time() + 48 * 90 + 60))
     text = summary(optimizer)
-    start = "headway: 2 of 50 evaluations, 3 min of 11.6 d, best 0.25 (trial 1), 90 s each, ends about"
+    start = (
+        "headway: 2 of 50 evaluations, 3 min of 11.6 d, best 0.25 (trial 1), 90 s each, ends about"
+    )
     assert text in (f"{start} {ends}", f"{start} {soon}")
 
 

@@ -53,7 +53,9 @@ def test_star_import():
     assert set(NAMES) <= set(names)
 
 
-@pytest.mark.parametrize("use", ["", "headway.minimize", "[getattr(headway, n) for n in dir(headway)]"])
+@pytest.mark.parametrize(
+    "use", ["", "headway.minimize", "[getattr(headway, n) for n in dir(headway)]"]
+)
 def test_importing_loads_nothing_heavy(use):
     code = f"import sys, headway\n{use}\nprint(*[m for m in {HEAVY} if m in sys.modules])"
     env = {"PYTHONPATH": str(Path(headway.__file__).parents[1])}

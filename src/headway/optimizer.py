@@ -109,7 +109,8 @@ class Optimizer:
     @property
     def pending(self) -> tuple[Trial, ...]:
         """Trials that were asked and are neither told, failed nor cancelled."""
-        return tuple(self._trial(record) for record in self.history.running)
+        form = self._space.form
+        return tuple(Trial(r.id, r.params, r.why, form) for r in self.history.running)
 
     @property
     def best(self) -> Record | None:
@@ -340,7 +341,7 @@ class Optimizer:
             opened = {"params": self._space.decode(proposal.z), "state": state or None}
         event = "asked" if index is None else "x0"
         record = self._append(event, len(self._records), {**opened, "why": why.to_json()}, why=why)
-        return self._trial(record)
+        return Trial(record.id, record.params, record.why, self._space.form)
 
     def _turned(self, why: Why) -> Why:
         """The reasons of a proposal, which minimises, in the user's sign; JSON has no infinity."""
@@ -364,22 +365,19 @@ class Optimizer:
         return cast(Record, self._record(event, why=why))
 
     def _record(self, event: Event, *, why: Any = None) -> Record | None:
-        late = event["event"] in ("told", "failed") and self._records[event["id"]].ended_at
+        name = event["event"]
+        late = name in ("told", "failed") and self._records[event["id"]].status == "cancelled"
         record = apply(event, self._records, self._order, encode=self._space.encode, why=why)
         self._events.append(event)
         if record is not None:
-            opened = record.source if record.source == "known" else event["event"]
-            if opened in ("asked", "x0", "known") or late:
+            if name in ("asked", "x0", "known") or late:
                 self._seen[record.z] += 1
-            elif record.status == "cancelled":
+            elif name == "cancelled":
                 self._seen[record.z] -= 1
                 self._seen += Counter()  # drops the points that are no longer taken
         if self._sink is not None:
             self._sink(self._events)
         return record
-
-    def _trial(self, record: Record) -> Trial:
-        return Trial(record.id, record.params, record.why, self._space.form)
 
     def _mean_cost(self) -> float:
         costs = [record.cost for record in self._records if record.cost is not None]

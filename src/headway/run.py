@@ -210,6 +210,7 @@ class _Loop:
             done = wait(self.flying, timeout=_POLL, return_when=FIRST_COMPLETED).done
             for future in sorted(done, key=lambda future: self.flying[future].id):
                 self._record(future)
+                del self.flying[future]  # only now: an interruption must find what is not told
                 self.line.update(self.optimizer)
                 self._call_back()
 
@@ -250,7 +251,7 @@ class _Loop:
 
     def _record(self, future: Future[Any]) -> None:
         """Tell what came of one trial."""
-        trial = self.flying.pop(future)
+        trial = self.flying[future]
         try:
             report = future.result()
         except Exception as error:  # of the executor: those of f come back as a Failure
@@ -280,9 +281,11 @@ class _Loop:
 
     def _collect(self, *, wait_for_all: bool) -> None:
         """Tell what has finished, or all that is in flight, and begin nothing."""
-        for future in list(self.flying):
+        running = {trial.id for trial in self.optimizer.pending}
+        for future, trial in self.flying.items():
             future.cancel()
-            if future.cancelled() or not (wait_for_all or future.done()):
+            ready = wait_for_all or future.done()
+            if future.cancelled() or not ready or trial.id not in running:
                 continue
             if not isinstance(future.exception(), KeyboardInterrupt):  # Ctrl-C reaches workers too
                 self._record(future)

@@ -26,6 +26,7 @@ from headway.history import Facts
 from headway.policy import Policy
 from headway.situation import Situation
 from headway.space import Space
+from headway.surrogate import Model
 from headway.surrogate.gp import GP
 
 # The standard deviation that a grid column keeps, in steps: so the nearest value stays in reach
@@ -72,9 +73,15 @@ class Locality:
         return self.direction.kappa, float(np.degrees(np.arccos(cosine)))
 
 
+def feasibility_term(constraint: Model) -> Term:
+    """log P(c <= 0): the level 0 of c, as the constraint's model sees it."""
+    level = float(constraint.warp.forward(np.zeros(1))[0])
+    return lambda mu, sigma: log_feasible(mu - level, sigma)
+
+
 def score_of(situation: Situation, term: Term, locality: Locality) -> Score:
     """Acquisition, feasibility and local term; before a feasible point, feasibility alone."""
-    parts: list[tuple[GP, Term]] = [(m.gp, log_feasible) for m in situation.constraints]
+    parts: list[tuple[GP, Term]] = [(m.gp, feasibility_term(m)) for m in situation.constraints]
     if situation.feasible:
         parts.insert(0, (situation.objective.gp, term))
     return Score(situation.space, tuple(parts), locality.term, *locality.weights)
@@ -108,7 +115,7 @@ def locality(policy: Policy, situation: Situation, belief: Belief | None, clock:
         return Locality(region=box(situation, size))
     if policy.local == "belief" and belief is not None:
         size = policy.annealed_size(share_used(clock), concentration)
-        return Locality(nearness(situation, belief, size, share_used(clock)))
+        return Locality(nearness(situation, belief, size))
     return Locality()
 
 
@@ -137,7 +144,7 @@ def heading(policy: Policy, situation: Situation, belief: Belief, progress: floa
     return Locality(term, weights, direction=direction, state=state)
 
 
-def nearness(situation: Situation, belief: Belief, size: float, tau: float) -> Nearness:
+def nearness(situation: Situation, belief: Belief, size: float) -> Nearness:
     """The annealed belief about the best point: shape by the belief, size by the budget."""
     space, centre = situation.space, situation.centre
     columns = np.array(space.number_columns, dtype=np.intp)
@@ -146,18 +153,7 @@ def nearness(situation: Situation, belief: Belief, size: float, tau: float) -> N
         shape = belief.shape(centre, columns, np.minimum(situation.lengthscales, 1.0))
         reach = np.diag((_GRID_REACH * grid_steps(space)[columns]) ** 2)
         precision = np.asarray(np.linalg.inv(shape / size + reach))
-    odds = tuple(
-        (column, _odds(belief, space, column, int(centre[column]), tau))
-        for column in range(space.d)
-        if column not in space.number_columns
-    )
-    return Nearness(space, centre, columns, precision, odds)
-
-
-def _odds(belief: Belief, space: Space, column: int, own: int, tau: float) -> Array:
-    """Log odds of each choice against the centre's, never above 0, growing with tau."""
-    shares = belief.shares(column, space.parameters[column].count or 1)
-    return np.asarray((1.0 + 3.0 * tau) * np.minimum(np.log(shares / shares[max(own, 0)]), 0.0))
+    return Nearness(space, centre, columns, precision)
 
 
 def grid_steps(space: Space) -> Array:  # (d,)

@@ -302,7 +302,7 @@ def test_printed_converges_to_the_edge_from_inside() -> None:
     past, belief = pair(6, 0.0, 1.0, 3.0)
     for _ in range(2000):
         past = printed(past, belief)
-    assert past.kappa == pytest.approx(math.sqrt(6 * 8 - 9.0), abs=1e-3)
+    assert past.kappa == pytest.approx(math.sqrt(6 * 8 - 9.0), abs=0.02)  # as 19 / steps
 
 
 def test_printed_overflows_from_outside_and_stops_at_its_limit() -> None:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -56,7 +57,7 @@ def test_ticks_are_round_and_enclose(low, high):
     ticks = ticks_for(low, high)
     assert ticks[0] <= low and ticks[-1] >= high
     assert 2 <= len(ticks) <= 8
-    assert all(b > a for a, b in zip(ticks, ticks[1:], strict=False))
+    assert all(b > a for a, b in pairwise(ticks))
 
 
 def test_nothing_to_draw_is_an_error():

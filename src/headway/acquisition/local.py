@@ -2,8 +2,8 @@
 
 Notation: Z (m, d) encoded points, c the number columns, u = Z[:, c] - centre[c].
 
-- Nearness: log H = -1/2 s u^T C^-1 u, and for a category a fixed log odds of leaving the choice
-  that the centre has. C is the shape of the belief, s the size that the budget sets.
+- Nearness: log H = -1/2 s u^T C^-1 u. C is the shape of the belief, s the size that the budget
+  sets. A category adds nothing: held to the centre's choice, searches stayed in the wrong one.
 - Heading: log H = log density of g = u / sqrt(|u|^2 + e^2) from the last point, a direction that is
   smooth at u = 0. The paper's H (Li and Yao, eq. for H_{t+1}) with e = 0 and a von Mises-Fisher
   density; its normaliser does not depend on x and stays off the path.
@@ -35,13 +35,12 @@ def _offset(space: Space, Z: Array, centre: Array, columns: Ints) -> Array:  # (
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """A Gaussian about the centre in the numbers, log odds in the categories."""
+    """A Gaussian about the centre in the numbers; a change of category costs nothing by itself."""
 
     space: Space
     centre: Array  # (d,)
     columns: Ints  # (c,) number columns
     precision: Array  # (c, c) s C^-1
-    odds: tuple[tuple[int, Array], ...] = ()  # category column, log odds of each choice (k,)
 
     def __call__(self, Z: Array) -> tuple[Array, Array]:
         u = _offset(self.space, Z, self.centre, self.columns)
@@ -49,10 +48,6 @@ class Nearness:
         value = -0.5 * np.einsum("mc,mc->m", pull, u)
         gradient = np.zeros_like(Z)
         gradient[:, self.columns] = -pull
-        for column, odds in self.odds:
-            codes = Z[:, column]
-            active = (codes >= 0) & (self.centre[column] >= 0)
-            value += np.where(active, odds[np.maximum(codes, 0).astype(np.intp)], 0.0)
         return value, gradient
 
 

@@ -51,9 +51,3 @@ class Belief:
         moment = away.T @ away / len(away) + np.diag((_FLOOR * lengthscales[columns]) ** 2)
         _, log_det = np.linalg.slogdet(moment)
         return np.asarray(moment * np.exp(-log_det / len(columns)))
-
-    def shares(self, column: int, choices: int) -> Array:
-        """Share of the minimisers in each choice of a category, half a draw added to each."""
-        codes = self.minimisers[:, column]
-        counts = np.bincount(codes[codes >= 0].astype(np.intp), minlength=choices) + 0.5
-        return np.asarray(counts / np.sum(counts))

@@ -38,6 +38,7 @@ _NOISE_START = 1e-3  # where a fitted noise starts when none is known
 # Evidence of a matrix that cannot be factorised: worse than any other, still a number for the
 # line search.
 _HOPELESS = 1e10
+FAILED = -0.5 * _HOPELESS  # evidence below this is of no fit, whatever its Jacobian
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, MutableMapping
 from dataclasses import asdict, dataclass, replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from scipy.spatial.distance import cdist
 
 from headway.arrays import Array, Ints
 from headway.errors import SettingError
-from headway.surrogate.evidence import Evidence, Hyper, maximise, prior_mean
+from headway.surrogate.evidence import FAILED, Evidence, Hyper, maximise, prior_mean
 from headway.surrogate.factor import NotPositiveDefinite
 from headway.surrogate.gp import GP, Kernel
 from headway.surrogate.kernels import PROFILES
@@ -30,6 +31,8 @@ logger = logging.getLogger("headway")
 
 # 1e-6 costs digits at the end of a run; below 1e-8 the factorisation fails now and then.
 NOISE_FLOOR = 1e-8
+# Noise a million times the spread of the values hides all of them; more is only a larger number.
+_LOG_MOST_NOISE = float(np.log(1e12))
 # Evidence of 500 points takes about 0.02 s; its maximum moves little with more of them.
 SUBSET = 500
 _SUBSET_BEST, _SUBSET_NEWEST = 200, 100
@@ -62,8 +65,8 @@ class Surrogate:
         if not isinstance(self.compress, bool) and self.compress != "evidence":
             raise SettingError(f"compress is {self.compress!r}; it is True, False or 'evidence'")
         if self.noise != "auto":
-            bad = isinstance(self.noise, (bool, str)) or not np.isscalar(self.noise)
-            if bad or not (np.isfinite(self.noise) and self.noise >= 0):
+            number = isinstance(self.noise, Real) and not isinstance(self.noise, bool)
+            if not (number and np.isfinite(self.noise) and self.noise >= 0):
                 raise SettingError(
                     f"noise is {self.noise!r}; it is a variance >= 0 (0: deterministic) or 'auto'"
                 )
@@ -118,8 +121,14 @@ class Data:
 
     def noise(self, warp: Warp, setting: float) -> Array:  # (n,)
         """Known noise in units of z, never below the floor."""
-        known = setting if self.variance is None else setting + self.variance
-        return np.maximum(known * np.exp(2.0 * warp.log_slope(self.y)), NOISE_FLOOR)
+        known = np.broadcast_to(setting, self.y.shape)
+        known = known if self.variance is None else known + self.variance
+        noisy = known > 0.0
+        # In logs: squares of values near 1e300 or 1e-300 would leave the range of floats.
+        log_noise = np.log(known[noisy]) + 2.0 * warp.log_slope(self.y[noisy])
+        noise = np.full(self.y.shape, NOISE_FLOOR)
+        noise[noisy] = np.maximum(np.exp(np.minimum(log_noise, _LOG_MOST_NOISE)), NOISE_FLOOR)
+        return noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +157,16 @@ def fit_model(
     kernel = Kernel(surrogate.kernel, lengthscales[list(data.groups)], hyper.scale)
     noise = data.noise(warp, 0.0 if surrogate.noise == "auto" else float(surrogate.noise))
     noise = np.maximum(noise, hyper.noise) if state["noisy"] else noise
-    notes: tuple[str, ...] = ()
+    failed = float(state["evidence"]) < FAILED
+    notes: tuple[str, ...] = ("no fit: the prior's length-scales",) if failed else ()
     try:
         gp = _condition(kernel, data, warp.forward(data.y), noise, surrogate, fitted, cache)
     except NotPositiveDefinite as error:
         # Sound, if blunt: the prior's length-scales and enough noise to hold.
         logger.warning("the fit failed (%s); going on with the prior's length-scales", error)
-        notes = (f"fit failed: {error}",)
-        kernel = replace(
-            kernel, lengthscales=np.full(len(data.groups), np.exp(prior_mean(p))), scale=1.0
-        )
+        notes += (f"fit failed: {error}",)
+        lengthscales = np.full(p, np.exp(prior_mean(p)))
+        kernel = replace(kernel, lengthscales=lengthscales[list(data.groups)], scale=1.0)
         gp = GP.given(kernel, data.F, warp.forward(data.y), noise=noise + 1e-2, tau=1.0)
     if gp.factor.jitter:
         notes += (f"jitter {gp.factor.jitter:.0e}",)
@@ -217,9 +226,10 @@ def _choose(surrogate: Surrogate, data: Data, state: Mapping[str, Any] | None) -
         if surrogate.compress == "evidence":
             rival = _fit(surrogate, data, (not compress, noisy), best.hyper, thorough=False)
             best = max(best, rival, key=lambda fit: fit.evidence)
-        # Noise shows slowly, so its question is put at every fourth point only.
+        # Noise shows slowly, so its question is put at every fourth point only. A fit without
+        # noise explains noise by short scales, from which no climb finds back: start afresh too.
         if surrogate.noise == "auto" and data.variance is None and n % 4 == 0:
-            rival = _fit(surrogate, data, (best.compress, not noisy), best.hyper, thorough=False)
+            rival = _fit(surrogate, data, (best.compress, not noisy), best.hyper, thorough=True)
             margin = -_NOISE_MARGIN if noisy else _NOISE_MARGIN
             best = rival if rival.evidence > best.evidence + margin else best
     return {
@@ -261,8 +271,10 @@ def _subset(F: Array, y: Array) -> Ints:
     )
     rows = [*chosen.tolist()]
     nearest = cdist(F, F[chosen], "sqeuclidean").min(axis=1)
+    nearest[chosen] = -1.0  # below 0, the distance of a copy that is not chosen
     while len(rows) < SUBSET:
         row = int(np.argmax(nearest))
         rows.append(row)
         nearest = np.minimum(nearest, cdist(F, F[row : row + 1], "sqeuclidean")[:, 0])
+        nearest[row] = -1.0
     return np.sort(np.array(rows, dtype=np.intp))
