@@ -59,6 +59,8 @@ class Policy:
     schedule: "linear", "late", "adaptive", or a callable of tau that returns the tau used in its
         place.
     finish: the last share of the budget that minimises the posterior mean.
+    reopen: where the best point of the annealed region has a log EI below this (in standardised
+        units), every other step drops the local term and looks everywhere.
     draws, places: how many posterior samples the belief takes, and on how many candidates.
     """
 
@@ -70,6 +72,7 @@ class Policy:
     size: tuple[float, float] = (4.0, 4000.0)
     schedule: str | Schedule = "linear"
     finish: float = 0.1
+    reopen: float = -1e6
     draws: int = 128
     places: int = 256
 
@@ -84,6 +87,7 @@ class Policy:
             _one_of("schedule", self.schedule, (*SCHEDULES, ADAPTIVE))
         _number("kappa", self.kappa, low=0.0)
         _number("finish", self.finish, low=0.0, high=1.0)
+        _number("reopen", self.reopen, low=-math.inf)
         object.__setattr__(self, "size", tuple(self.size))
         if len(self.size) != 2:
             raise SettingError(f"size is {self.size!r}; it is a pair, at the start and at the end")

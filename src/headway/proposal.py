@@ -20,8 +20,9 @@ from headway.surrogate import Surrogate
 from headway.why import Why
 
 # What a trial's random numbers are for; each use has its own, so that none shifts another's.
-DESIGN, BELIEF, SEARCH, FINISH = range(4)
+DESIGN, BELIEF, SEARCH, FINISH, REOPEN = range(5)
 GREEDY = "posterior mean"
+REOPENED = "re-opened: the region holds no improvement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,5 +80,10 @@ def explained(
         angle=angle,
         notes=model.notes + locality.notes,
     )
-    state = {**situation.state, "direction": dict(locality.state), "greedy": decided == GREEDY}
+    state = {
+        **situation.state,
+        "direction": dict(locality.state),
+        "greedy": decided == GREEDY,
+        "reopened": decided == REOPENED,
+    }
     return Proposal(z, why, state)

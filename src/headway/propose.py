@@ -20,6 +20,8 @@ from headway.proposal import (
     BELIEF,
     FINISH,
     GREEDY,
+    REOPEN,
+    REOPENED,
     SEARCH,
     Proposal,
     Settings,
@@ -27,7 +29,15 @@ from headway.proposal import (
     explained,
     lacks_data,
 )
-from headway.scoring import Locality, base_term, finish_score, is_finish, locality, score_of
+from headway.scoring import (
+    Locality,
+    base_term,
+    finish_score,
+    is_finish,
+    is_worn_out,
+    locality,
+    score_of,
+)
 from headway.search.maximize import maximize
 from headway.situation import assess, believe, is_new, search_of
 from headway.space import Space
@@ -58,4 +68,9 @@ def propose(
     term = base_term(policy, situation, belief)
     score = score_of(situation, term, local)
     found = maximize(score, search.within(local.region), rng(SEARCH))
+    if is_worn_out(policy, situation, found.z):
+        local = Locality()
+        score = score_of(situation, term, local)
+        found = maximize(score, search, rng(REOPEN))
+        return explained(found.z, score, situation, local, REOPENED)
     return explained(found.z, score, situation, local, str(policy))

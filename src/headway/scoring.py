@@ -97,6 +97,16 @@ def finish_score(situation: Situation) -> Score:
     return score_of(situation, posterior_mean, Locality())
 
 
+def is_worn_out(policy: Policy, situation: Situation, z: Array) -> bool:  # (d,)
+    """Whether the best point of the region promises nothing, and the last step was a local one."""
+    if policy.local not in ("belief", "box") or not situation.feasible:
+        return False
+    if situation.handed_on.get("reopened", False):
+        return False
+    mu, sigma = situation.objective.gp.predict(situation.space.embed(z[None]))
+    return bool(log_ei(mu, sigma, best=situation.best)[0][0] < policy.reopen)
+
+
 def share_used(clock: Clock) -> float:
     """tau."""
     left = 1.0 - clock.design_progress

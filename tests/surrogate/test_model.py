@@ -420,9 +420,10 @@ def test_evidence_that_no_start_can_factorise_is_logged_and_noted(monkeypatch, c
 def test_jitter_is_logged_and_noted(monkeypatch, caplog):
     data = made(20)
     data = replace(data, F=np.repeat(data.F[:10], 2, axis=0), y=np.repeat(data.y[:10], 2))
+    state = fit_model(PLAIN, made(20)).state  # no evidence is needed, only a factor
     monkeypatch.setattr(model_module, "NOISE_FLOOR", 1e-30)
     with caplog.at_level(logging.INFO, logger="headway"):
-        model = fit_model(PLAIN, data)
+        model = fit_model(PLAIN, data, state=state)
     assert "needed jitter" in caplog.text
     assert model.gp.factor.jitter > 0
     assert model.notes == (f"jitter {model.gp.factor.jitter:.0e}",)
@@ -447,7 +448,7 @@ def test_mean_and_spread_are_given_in_units_of_the_values(compress):
     data = made(30)
     model = fit_model(Surrogate(compress=compress), data)
     row = int(np.argmin(data.y))
-    mu, sigma = model.gp.predict(data.F[row : row + 1])
+    mu, _ = model.gp.predict(data.F[row : row + 1])
     mean, sd = model.in_units(float(mu[0]), 0.1)
     assert mean == pytest.approx(data.y[row], abs=1e-3)
     assert sd == pytest.approx(0.1 * model.warp.scale, rel=1e-6)

@@ -45,8 +45,8 @@ class Warp:
             if not spread > 1e-12 * float(np.ptp(y)):  # the better half is one value: no unit
                 spread = np.inf
         raw = cls(0.0, 1.0, knee, spread).forward(y)
-        fields = np.ldexp([np.mean(raw), np.std(raw), knee, spread], exponent)
-        centre, scale, knee, spread = fields.tolist()
+        fields = np.array([np.mean(raw), np.std(raw), knee, spread])
+        centre, scale, knee, spread = np.ldexp(fields, exponent).tolist()
         return cls(centre, scale or 1.0, knee, spread or np.inf)  # 0 where y is denormal
 
     def forward(self, y: Array) -> Array:
