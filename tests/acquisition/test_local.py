@@ -35,28 +35,12 @@ def test_nearness_is_the_log_of_a_gaussian():
     assert at_centre[0] == 0.0 and np.all(flat == 0.0) and np.all(value <= 0.0)
 
 
-def test_nearness_adds_the_odds_of_each_category():
+def test_nearness_lets_categories_change_freely():
     space = SPACES["mixed"]
-    odds = np.array([0.0, -1.0, -3.0])
-    centre = np.array([0.5, 0.5, 0.0])
-    term = Nearness(space, centre, BOTH, np.eye(2), ((2, odds),))
+    term = Nearness(space, np.array([0.5, 0.5, 0.0]), BOTH, np.eye(2))
     Z = np.column_stack([np.full((3, 2), 0.5), np.arange(3.0)])
-    np.testing.assert_array_equal(term(Z)[0], odds)
+    np.testing.assert_array_equal(term(Z)[0], 0.0)
     np.testing.assert_array_equal(term(Z)[1], 0.0)
-
-
-def test_an_inactive_category_adds_nothing():
-    space = SPACES["conditional"]
-    mode = space.names.index("mode")
-    columns = np.array(space.number_columns)
-    off = space.encode({"kernel": "rbf", "gamma": 1e-2, "c": 1.0, "step": 0.5})
-    on = space.encode({"kernel": "poly", "degree": 3, "mode": "t", "c": 1.0, "step": 0.5})
-    for centre, z in ((off, on), (on, off), (off, off)):
-        odds = ((mode, np.array([-2.0, -5.0])),)
-        plain = Nearness(space, centre, columns, np.eye(len(columns)))
-        assert Nearness(space, centre, columns, np.eye(len(columns)), odds)(z[None])[0] == plain(
-            z[None]
-        )[0]
 
 
 @pytest.mark.parametrize("seed", range(5))

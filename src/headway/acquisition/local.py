@@ -19,7 +19,7 @@ from typing import Protocol
 
 import numpy as np
 
-from headway.arrays import Array, Ints
+from headway.arrays import Array, Bools, Ints
 from headway.space import Space
 
 
@@ -28,9 +28,10 @@ class LocalTerm(Protocol):
         ...
 
 
-def _offset(space: Space, Z: Array, centre: Array, columns: Ints) -> Array:  # (m, c)
+def _offset(space: Space, Z: Array, centre: Array, columns: Ints) -> tuple[Array, Bools]:
+    """u, and where it counts, (m, c) each: a column must be active on both sides."""
     both = space.active(Z)[:, columns] & space.active(centre[None])[:, columns]
-    return np.where(both, Z[:, columns] - centre[columns], 0.0)
+    return np.where(both, Z[:, columns] - centre[columns], 0.0), both
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,11 @@ class Nearness:
     precision: Array  # (c, c) s C^-1
 
     def __call__(self, Z: Array) -> tuple[Array, Array]:
-        u = _offset(self.space, Z, self.centre, self.columns)
+        u, both = _offset(self.space, Z, self.centre, self.columns)
         pull = u @ self.precision
         value = -0.5 * np.einsum("mc,mc->m", pull, u)
         gradient = np.zeros_like(Z)
-        gradient[:, self.columns] = -pull
+        gradient[:, self.columns] = np.where(both, -pull, 0.0)
         return value, gradient
 
 
@@ -62,11 +63,11 @@ class Heading:
     smoothing: float
 
     def __call__(self, Z: Array) -> tuple[Array, Array]:
-        u = _offset(self.space, Z, self.origin, self.columns)
+        u, both = _offset(self.space, Z, self.origin, self.columns)
         length = np.sqrt(np.einsum("mc,mc->m", u, u) + self.smoothing**2)[:, None]
         g = u / length
         value, slope = self.log_density(g)
         gradient = np.zeros_like(Z)
         along = np.einsum("mc,mc->m", slope, g)[:, None]
-        gradient[:, self.columns] = (slope - along * g) / length
+        gradient[:, self.columns] = np.where(both, (slope - along * g) / length, 0.0)
         return value, gradient
