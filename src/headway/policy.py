@@ -139,8 +139,8 @@ class Policy:
 
     @classmethod
     def greedy(cls) -> Policy:
-        """The posterior mean from the first model on."""
-        return cls(acquisition="mean", local=None, finish=0.0)
+        """The posterior mean from the first model on; with one such point in flight, log EI."""
+        return cls(acquisition="ei", local=None, finish=1.0)
 
     @property
     def needs_belief(self) -> bool:

@@ -82,7 +82,8 @@ def explained(
     )
     state = {
         **situation.state,
-        "direction": dict(locality.state),
+        # A step without a direction of its own, such as a greedy one, passes it on.
+        "direction": dict(locality.state or situation.handed_on.get("direction", {})),
         "greedy": decided == GREEDY,
         "reopened": decided == REOPENED,
     }

@@ -34,6 +34,8 @@ from headway.surrogate.gp import GP
 _GRID_REACH = 0.5
 # Within this share of a length-scale of its anchor a direction fades.
 _SMOOTHING = 0.1
+# Five standard deviations of the noise floor, which is what a believed point has left.
+_CLEARLY = 5e-4
 _NEUTRAL = "no direction: the local term is neutral"
 
 
@@ -47,7 +49,12 @@ def base_term(policy: Policy, situation: Situation, belief: Belief | None) -> Te
     if name == "ucb":
         return partial(ucb, kappa=policy.kappa)
     if name == "mes" and belief is not None:
-        return partial(log_mes, minima=belief.thinned_minima())
+        minima = belief.thinned_minima()
+        if len(situation.taken) > len(situation.told):
+            # A minimum above what points in flight are believed to return would make their copies
+            # look worth asking.
+            minima = np.minimum(minima, situation.best - _CLEARLY)
+        return partial(log_mes, minima=minima)
     return posterior_mean
 
 

@@ -38,7 +38,7 @@ class Situation:
     taken: Array  # (n + p, d)
     feasible: bool  # whether some told point meets every constraint
     centre: Array  # (d,) the best point, or the least infeasible one
-    best: float  # z to improve on: the best feasible value
+    best: float  # z to improve on: the best feasible value, believed ones included
     noisy: bool
     handed_on: Mapping[str, Any]  # by the step before
 
@@ -82,6 +82,8 @@ def assess(
     if row is None:
         row = _least_infeasible(facts.constraints, told)
     best = objective.gp.posterior_mean(F[row : row + 1])[0] if noisy else objective.gp.z[row]
+    # A pending point that is believed to improve leaves its copies nothing to gain.
+    best = min(best, *_believed(objective, constraints, Fp))
     return Situation(
         space,
         objective.believing(Fp),
@@ -140,9 +142,17 @@ def _best_row(objective: Model, F: Array, feasible: Bools, *, noisy: bool) -> in
     return int(rows[int(np.argmin(value))])
 
 
+def _believed(objective: Model, constraints: tuple[Model, ...], Fp: Array) -> list[float]:
+    """The values z that pending points are believed to return, where they are feasible."""
+    met = np.ones(len(Fp), dtype=bool)
+    for model in constraints:
+        met &= model.gp.posterior_mean(Fp) <= model.warp.forward(np.zeros(1))
+    return [np.inf, *objective.gp.posterior_mean(Fp)[met].tolist()]
+
+
 def _least_infeasible(constraints: Array, told: Bools) -> int:
     """The told point with the smallest violation, each constraint in units of its own spread."""
     violation = np.maximum(constraints[told], 0.0)
-    spread = np.std(constraints[told], axis=0)
+    spread = np.ptp(constraints[told], axis=0)
     total = np.sum(violation / np.where(spread > 0, spread, 1.0), axis=1)
     return int(np.flatnonzero(told)[int(np.argmin(total))])

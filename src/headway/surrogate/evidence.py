@@ -24,6 +24,7 @@ from scipy.spatial.distance import pdist
 
 from headway.arrays import Array, Ints
 from headway.surrogate.kernels import PROFILES
+from headway.surrogate.linalg import inverse
 
 logger = logging.getLogger("headway")
 
@@ -122,9 +123,8 @@ class Evidence:
         value = -0.5 * float((self.z - mean) @ alpha) - 0.5 * log_det - 0.5 * n * np.log(2 * np.pi)
         value -= 0.5 * self.tau * mean**2
 
-        inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
-        W = np.outer(alpha, alpha).ravel()[self.flat] - inverse.T.ravel()[self.flat]
-        W_diagonal = alpha**2 - np.diagonal(inverse)
+        full = np.outer(alpha, alpha) - inverse(L)
+        W, W_diagonal = full.ravel()[self.flat], np.diagonal(full)
         gradient = np.empty(len(theta))
         gradient[:p] = -2.0 * scale * weights * (self.P @ (W * slope))
         gradient[p] = scale * (float(W @ phi) + 0.5 * float(np.sum(W_diagonal)))

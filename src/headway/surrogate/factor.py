@@ -13,9 +13,10 @@ import logging
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
 from headway.arrays import Array
+from headway.surrogate.linalg import product, triangle
 
 logger = logging.getLogger("headway")
 
@@ -50,18 +51,18 @@ class Factor:
         """L^-1 R."""
         n0 = len(self.A)
         if not len(self.C):
-            return _triangle(self.A, R)
-        top = _triangle(self.A, R[:n0])
-        return np.concatenate([top, _triangle(self.C, R[n0:] - self.B @ top)])
+            return triangle(self.A, R)
+        top = triangle(self.A, R[:n0])
+        return np.concatenate([top, triangle(self.C, R[n0:] - product(self.B, top))])
 
     def upper(self, R: Array) -> Array:  # (n, m) -> (n, m)
         """L^-T R."""
         n0 = len(self.A)
         if not len(self.C):
-            return _triangle(self.A, R, transposed=True)
-        bottom = _triangle(self.C, R[n0:], transposed=True)
+            return triangle(self.A, R, transposed=True)
+        bottom = triangle(self.C, R[n0:], transposed=True)
         return np.concatenate(
-            [_triangle(self.A, R[:n0] - self.B.T @ bottom, transposed=True), bottom]
+            [triangle(self.A, R[:n0] - product(self.B.T, bottom), transposed=True), bottom]
         )
 
     def solve(self, R: Array) -> Array:  # (n, m) -> (n, m)
@@ -87,10 +88,6 @@ class Factor:
         C[b, :b] = row[n0:]
         C[b, b] = np.sqrt(left)
         return Factor(self.A, np.vstack([self.B, row[None, :n0]]), C, jitter)
-
-
-def _triangle(L: Array, R: Array, *, transposed: bool = False) -> Array:
-    return np.asarray(blas.dtrsm(1.0, L, R, lower=1, trans_a=int(transposed)))
 
 
 def factorise(

@@ -16,6 +16,7 @@ import numpy as np
 from headway.arrays import Array
 from headway.surrogate.factor import Factor, factorise
 from headway.surrogate.kernels import PROFILES, scaled_distances
+from headway.surrogate.linalg import product
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +148,11 @@ class GP:
         """Mean and covariance of f at F together."""
         k = self.kernel(F, self.F)
         V = self.factor.lower(k.T)
-        return self.mean + k @ self.alpha, self.kernel(F, F) - V.T @ V
+        return self.mean + k @ self.alpha, self.kernel(F, F) - product(V.T, V)
 
     def sample(self, F: Array, count: int, rng: np.random.Generator) -> Array:  # -> (count, m)
         """Joint draws of f at F."""
         mean, covariance = self.joint(F)
         # Candidates beside data have almost no variance left; the ladder takes care of them.
         L = factorise(covariance, self.kernel.scale).A
-        return np.asarray(mean + rng.standard_normal((count, len(F))) @ L.T)
+        return np.asarray(mean + product(rng.standard_normal((count, len(F))), L.T))
