@@ -22,7 +22,9 @@ SPACES = {
     "continuous": Space.of({"x": (-5.0, 10.0), "y": Real(1e-3, 1e3, log=True)}),
     "integer": Space.of({"i": Integer(0, 40), "j": Integer(1, 512, log=True)}),
     "finite": Space.of({"i": Integer(0, 5), "o": Ordinal([1, 10, 100])}),
-    "categorical": Space.of({"a": Categorical(["p", "q", "r"]), "b": Categorical([True, 1, None, "x"])}),
+    "categorical": Space.of(
+        {"a": Categorical(["p", "q", "r"]), "b": Categorical([True, 1, None, "x"])}
+    ),
     "mixed": Space.of({"x": (0.0, 1.0), "i": Integer(1, 9), "c": Categorical(["u", "v", "w"])}),
     "conditional": Space.of(
         {

@@ -13,7 +13,7 @@ A policy is a frozen value. A callable in it is stored by name, and given again 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -72,7 +72,7 @@ class Policy:
     size: tuple[float, float] = (4.0, 4000.0)
     schedule: str | Schedule = "linear"
     finish: float = 0.1
-    reopen: float = -1e6
+    reopen: float = -10.0
     draws: int = 128
     places: int = 256
 
@@ -88,9 +88,9 @@ class Policy:
         _number("kappa", self.kappa, low=0.0)
         _number("finish", self.finish, low=0.0, high=1.0)
         _number("reopen", self.reopen, low=-math.inf)
-        object.__setattr__(self, "size", tuple(self.size))
-        if len(self.size) != 2:
+        if not isinstance(self.size, Sequence) or len(self.size) != 2:
             raise SettingError(f"size is {self.size!r}; it is a pair, at the start and at the end")
+        object.__setattr__(self, "size", tuple(self.size))
         for end in self.size:
             _number("size", end, low=0.0, open_low=True)
         for name in ("draws", "places"):
@@ -181,7 +181,7 @@ class Policy:
         data["size"] = list(self.size)
         for name in ("schedule", "rule"):
             if not isinstance(data[name], str):
-                data[name] = {"callable": data[name].__name__}
+                data[name] = {"callable": _name_of(name, data[name])}
         return data
 
     @classmethod
@@ -200,6 +200,15 @@ class Policy:
                     )
                 values[name] = known[value["callable"]]
         return cls(**values)
+
+
+def _name_of(name: str, function: Callable[..., Any]) -> str:
+    known_as = getattr(function, "__name__", None)
+    if not isinstance(known_as, str):
+        raise SettingError(
+            f"{name} is {function!r}, which has no name to be stored by. Use a function made by def"
+        )
+    return known_as
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -126,7 +126,11 @@ def locality(policy: Policy, situation: Situation, belief: Belief | None, clock:
         return heading(policy, situation, belief, clock.progress)
     concentration = 1.0
     if belief is not None:
-        concentration = belief.concentration(situation.centre, situation.lengthscales)
+        # Codes of categories are names: another one is not near, whatever its length-scale.
+        numbers = list(situation.space.number_columns)
+        scales = np.ones(situation.space.d)
+        scales[numbers] = situation.lengthscales[numbers]
+        concentration = belief.concentration(situation.centre, scales)
     if policy.local == "box":
         size = policy.annealed_size(share_used(clock), concentration)
         return Locality(region=box(situation, size))
@@ -139,6 +143,8 @@ def locality(policy: Policy, situation: Situation, belief: Belief | None, clock:
 def heading(policy: Policy, situation: Situation, belief: Belief, progress: float) -> Locality:
     """The paper's constraint: the direction from the last point, turned towards the belief."""
     columns = np.array(situation.space.number_columns, dtype=np.intp)
+    if not len(columns):
+        return Locality(notes=(_NEUTRAL,))
     told = situation.told[:, columns]
     anchor = situation.told[-1] if policy.anchor == "last" else situation.centre
     G = directions(belief.minimisers[:, columns], anchor[columns])

@@ -39,7 +39,7 @@ class Situation:
     feasible: bool  # whether some told point meets every constraint
     centre: Array  # (d,) the best point, or the least infeasible one
     best: float  # z to improve on: the best feasible value, believed ones included
-    noisy: bool
+    repeats: bool  # whether asking a told point again may teach something
     handed_on: Mapping[str, Any]  # by the step before
 
     @property
@@ -64,7 +64,7 @@ def assess(
     caches = [cache.setdefault(f"model {i}", {}) for i in range(len(fits))]
     Fp = space.embed(facts.Zp)
     objective = fit_model(
-        surrogate, Data(F, groups, y, facts.variance), state=fits[0], cache=caches[0]
+        surrogate, Data(F, groups, y, facts.variance, facts.failed), state=fits[0], cache=caches[0]
     )
     constraints = tuple(
         fit_model(
@@ -76,8 +76,9 @@ def assess(
         for i in range(facts.constraints.shape[1])
     )
     feasible = told & np.all(facts.constraints <= 0.0, axis=1)
-    noisy = bool(objective.state["noisy"]) or facts.variance is not None
-    noisy |= surrogate.noise != "auto" and surrogate.noise > 0
+    # Noise that is only guessed from the values decides on the best point, not on asking again.
+    known = facts.variance is not None or (surrogate.noise != "auto" and surrogate.noise > 0)
+    noisy = known or bool(objective.state["noisy"])
     row = _best_row(objective, F, feasible, noisy=noisy)
     if row is None:
         row = _least_infeasible(facts.constraints, told)
@@ -93,7 +94,7 @@ def assess(
         bool(np.any(feasible)),
         facts.Z[row],
         float(best),
-        noisy,
+        known,
         facts.state,
     )
 
@@ -112,7 +113,7 @@ def search_of(situation: Situation) -> Search:
         raw=int(np.clip(_MULTIPLICATIONS / n**2, 64, 1000)),
         starts=int(np.clip(4 + d // 2, 4, 12)),
         iterations=60,
-        repeats=situation.noisy,
+        repeats=situation.repeats,
     )
 
 

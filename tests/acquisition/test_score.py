@@ -1,4 +1,4 @@
-"""The score's gradient against differences: every acquisition x local term x constraints x space."""
+"""The score's gradient against differences: acquisitions x local terms x constraints x spaces."""
 
 from __future__ import annotations
 
@@ -144,7 +144,10 @@ def test_the_score_is_the_weighted_sum_of_its_terms(space, local):
 def test_a_weight_of_zero_leaves_the_acquisition_bit_for_bit():
     space = SPACES["mixed"]
     Z = points(space, 9, seed=8)
-    plain, weighted = score_of(space, "ei", "none", 1), score_of(space, "ei", "heading", 1, (1.0, 0.0))
+    plain, weighted = (
+        score_of(space, "ei", "none", 1),
+        score_of(space, "ei", "heading", 1, (1.0, 0.0)),
+    )
     np.testing.assert_array_equal(plain.value(Z), weighted.value(Z))
     for ours, theirs in zip(plain.with_gradient(Z), weighted.with_gradient(Z), strict=True):
         np.testing.assert_array_equal(ours, theirs)

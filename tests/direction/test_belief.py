@@ -28,7 +28,10 @@ def test_samples_of_a_process_point_to_where_it_is_low():
     """A valley at 0.7, seen at a few points: the draws gather there."""
     F = np.linspace(0.0, 1.0, 9)[:, None]
     gp = GP.given(
-        Kernel("matern52", np.array([0.3]), 1.0), F, 8 * (F[:, 0] - 0.7) ** 2, noise=np.full(9, 1e-8)
+        Kernel("matern52", np.array([0.3]), 1.0),
+        F,
+        8 * (F[:, 0] - 0.7) ** 2,
+        noise=np.full(9, 1e-8),
     )
     Z = np.linspace(0.0, 1.0, 201)[:, None]
     belief = Belief.of(Z, gp.sample(Z, 256, np.random.default_rng(0)))
@@ -39,28 +42,28 @@ def test_samples_of_a_process_point_to_where_it_is_low():
 
 def test_the_shape_is_the_second_moment_scaled_to_determinant_one():
     rng = np.random.default_rng(0)
-    X, centre, l = rng.random((200, 3)), np.array([0.2, 0.5, 0.9]), np.array([0.3, 0.6, 1.0])
-    shape = belief_of(X).shape(centre, np.arange(3), l)
-    moment = (X - centre).T @ (X - centre) / 200 + np.diag((0.1 * l) ** 2)
+    X, centre, scales = rng.random((200, 3)), np.array([0.2, 0.5, 0.9]), np.array([0.3, 0.6, 1.0])
+    shape = belief_of(X).shape(centre, np.arange(3), scales)
+    moment = (X - centre).T @ (X - centre) / 200 + np.diag((0.1 * scales) ** 2)
     np.testing.assert_allclose(shape, moment / np.linalg.det(moment) ** (1 / 3))
     assert np.linalg.det(shape) == pytest.approx(1.0)
 
 
 def test_only_the_columns_asked_for_count():
     rng = np.random.default_rng(1)
-    X, centre, l = rng.random((50, 4)), np.full(4, 0.5), np.linspace(0.2, 0.8, 4)
+    X, centre, scales = rng.random((50, 4)), np.full(4, 0.5), np.linspace(0.2, 0.8, 4)
     columns = np.array([0, 2])
     np.testing.assert_allclose(
-        belief_of(X).shape(centre, columns, l),
-        belief_of(X[:, columns]).shape(centre[columns], np.arange(2), l[columns]),
+        belief_of(X).shape(centre, columns, scales),
+        belief_of(X[:, columns]).shape(centre[columns], np.arange(2), scales[columns]),
     )
 
 
 @pytest.mark.parametrize("d", [1, 2, 20])
 def test_when_all_draws_are_at_the_best_point_the_length_scales_give_the_shape(d):
-    centre, l = np.full(d, 0.3), np.geomspace(0.1, 1.0, d)
-    shape = belief_of(np.tile(centre, (64, 1))).shape(centre, np.arange(d), l)
-    np.testing.assert_allclose(shape, np.diag(l**2) / np.prod(l) ** (2 / d), rtol=1e-9)
+    centre, scales = np.full(d, 0.3), np.geomspace(0.1, 1.0, d)
+    shape = belief_of(np.tile(centre, (64, 1))).shape(centre, np.arange(d), scales)
+    np.testing.assert_allclose(shape, np.diag(scales**2) / np.prod(scales) ** (2 / d), rtol=1e-9)
 
 
 @settings(max_examples=50, deadline=None)
@@ -75,10 +78,10 @@ def test_any_shape_is_symmetric_positive_and_of_determinant_one(seed, d, n):
 
 
 def test_the_concentration_is_the_share_near_the_centre_in_every_column():
-    l = np.array([0.2, 1.0])
+    scales = np.array([0.2, 1.0])
     X = np.array([[0.5, 0.5], [0.59, 0.95], [0.61, 0.5], [0.5, 1.01], [0.41, 0.1]])
-    assert belief_of(X).concentration(np.array([0.5, 0.5]), l) == pytest.approx(3 / 5)
-    assert belief_of(X[:1]).concentration(X[0], l) == 1.0
+    assert belief_of(X).concentration(np.array([0.5, 0.5]), scales) == pytest.approx(3 / 5)
+    assert belief_of(X[:1]).concentration(X[0], scales) == 1.0
 
 
 def test_few_minima_stand_for_many():
@@ -90,4 +93,6 @@ def test_few_minima_stand_for_many():
 
 
 def test_equal_minima_are_one():
-    np.testing.assert_array_equal(belief_of(np.zeros((9, 1)), np.full(9, 2.5)).thinned_minima(), 2.5)
+    np.testing.assert_array_equal(
+        belief_of(np.zeros((9, 1)), np.full(9, 2.5)).thinned_minima(), 2.5
+    )

@@ -30,7 +30,7 @@ def test_directions_are_unit_vectors_from_the_anchor():
 
 def test_draws_at_the_anchor_have_no_direction():
     anchor = np.array([0.5, 0.5])
-    G = directions(np.array([anchor, anchor + 1e-12, anchor + [0.0, 0.1]]), anchor)
+    G = directions(anchor + np.array([[0.0, 0.0], [1e-12, 0.0], [0.0, 0.1]]), anchor)
     np.testing.assert_allclose(G, [[0.0, 1.0]])
     assert directions(anchor[None], anchor).shape == (0, 2)
     assert directions(np.empty((4, 0)), np.empty(0)).shape == (0, 0)

@@ -105,4 +105,6 @@ def test_a_large_space_with_much_taken_still_has_points():
     space = Space.of({"i": Integer(1, 3000)})
     everything = space.enumerate(3000)
     taken = np.delete(everything, 1234, axis=0)
-    np.testing.assert_array_equal(untaken(space, taken, np.random.default_rng(0)), everything[1234:1235])
+    np.testing.assert_array_equal(
+        untaken(space, taken, np.random.default_rng(0)), everything[1234:1235]
+    )

@@ -19,7 +19,7 @@ from tests.cases import SPACES, points
 
 
 class Height:
-    """A score from a function of rows; the gradient by differences, as nothing here needs digits."""
+    """A score from a function of rows; gradients by differences, as nothing here needs digits."""
 
     def __init__(self, function):
         self.function = function
@@ -93,7 +93,9 @@ def test_a_top_in_the_corner_is_reached_exactly():
 def test_a_finite_space_is_searched_whole(seed, name, share):
     space = SPACES[name]
     everything = space.enumerate(100)
-    heights = {tuple(z): h for z, h in zip(everything, rng(seed).random(len(everything)), strict=True)}
+    heights = {
+        tuple(z): h for z, h in zip(everything, rng(seed).random(len(everything)), strict=True)
+    }
     score = Height(lambda Z: np.array([heights[tuple(z)] for z in Z]))
     taken = everything[rng(seed + 1).random(len(everything)) < share]
     open_ = [tuple(z) for z in everything if not (taken == z).all(axis=1).any()]
@@ -133,7 +135,7 @@ def test_a_large_grid_is_climbed_to_its_top_by_neighbours(seed):
     """Additive and with one top in each column, so greedy moves must end at the global one."""
     top = points(LARGE, 1, seed=seed)[0]
     weight = np.array([3.0, 2.0, 1.0, 1.0, 2.0])
-    score = Height(lambda Z: -np.abs(np.where([0, 0, 0, 1, 0], Z != top, Z - top)) @ weight)
+    score = Height(lambda Z: -np.abs(np.where([0, 0, 0, 1, 0], top != Z, Z - top)) @ weight)
     found = maximize(score, search_of(LARGE, centre=points(LARGE, 1, seed=99)[0]), rng(seed))
     np.testing.assert_allclose(found.z, top, atol=1e-12)
 
@@ -240,7 +242,7 @@ def test_candidates_are_points_of_the_region_around_the_centre_and_all_over(name
         if space.active(centre[None])[0, j]:
             near = np.abs(column - centre[j])
             assert np.min(near[near > 0]) < 1e-3
-    moved = np.mean(np.any(Z != centre, axis=1))
+    moved = np.mean(np.any(centre != Z, axis=1))
     assert moved > 0.4
 
 

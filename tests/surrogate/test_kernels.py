@@ -48,7 +48,9 @@ def test_one_at_no_distance_without_a_warning(name):
     if name == "matern12":  # unbounded, but what is used is its product with the difference
         assert np.all(slope * 0.0 == 0.0)
     else:
-        np.testing.assert_allclose(slope, -0.5 if name == "rbf" else {"matern52": -5 / 6, "matern32": -1.5}[name])
+        np.testing.assert_allclose(
+            slope, -0.5 if name == "rbf" else {"matern52": -5 / 6, "matern32": -1.5}[name]
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -69,7 +71,11 @@ def test_the_digits_of_near_points_are_kept():
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.sampled_from(NAMES), st.sampled_from(["continuous", "mixed", "conditional"]), st.integers(0, 999))
+@given(
+    st.sampled_from(NAMES),
+    st.sampled_from(["continuous", "mixed", "conditional"]),
+    st.integers(0, 999),
+)
 def test_kernel_matrices_are_positive_definite_on_every_kind_of_space(name, space, seed):
     F = SPACES[space].embed(points(SPACES[space], 30, seed=seed))
     K = PROFILES[name](scaled_distances(F, F, np.full(F.shape[1], 0.7)))[0]
@@ -83,4 +89,6 @@ def test_categories_enter_as_hamming_distance():
     F = space.embed(Z)
     lengthscales = np.array([0.5, 2.0])[list(space.groups)]
     hamming = (Z[:, None, :] != Z[None]) / np.array([0.5, 2.0]) ** 2
-    np.testing.assert_allclose(scaled_distances(F, F, lengthscales), hamming.sum(axis=2), atol=1e-15)
+    np.testing.assert_allclose(
+        scaled_distances(F, F, lengthscales), hamming.sum(axis=2), atol=1e-15
+    )

@@ -107,6 +107,22 @@ def test_noise_that_is_known_is_not_fitted():
     assert np.median(np.sqrt(told.gp.noise) * told.warp.scale) == pytest.approx(0.3, rel=0.3)
 
 
+def test_noise_is_looked_for_whatever_the_number_told_at_a_time():
+    """Four at a time from five on: no count of them is a multiple of four."""
+    data, state = made(41, noise=0.3), None
+    for n in range(5, 42, 4):
+        part = replace(data, F=data.F[:n], y=data.y[:n])
+        state = plain(fit_model(Surrogate(compress=False), part, state=state).state)
+    assert state["noisy"]
+
+
+def test_noise_that_is_told_after_all_is_not_fitted_any_more():
+    state = fit_model(Surrogate(compress=False), made(40, noise=0.3)).state
+    assert state["noisy"]
+    data = replace(made(41, noise=0.3), variance=np.full(41, 0.09))
+    assert not fit_model(Surrogate(compress=False), data, state=plain(state)).state["noisy"]
+
+
 @pytest.mark.parametrize("n", range(1, 8))
 def test_with_few_values_nothing_is_chosen(n):
     state = fit_model(Surrogate(), made(n, noise=0.3)).state
@@ -150,8 +166,10 @@ def test_the_paper_has_one_length_scale_and_no_prior():
     assert fit_model(paper, made(20)).gp.tau == 0.0
 
 
-def test_a_constraint_is_not_compressed():
+def test_a_constraint_is_not_compressed_and_has_noise_of_its_own():
     assert Surrogate(kernel="rbf").for_constraint() == Surrogate(kernel="rbf", compress=False)
+    assert Surrogate(noise=0.5).for_constraint().noise == "auto"
+    assert Surrogate(noise=0).for_constraint().noise == 0
 
 
 # The hyper-parameters
@@ -203,7 +221,9 @@ def test_a_subset_holds_the_best_and_the_newest_and_fills_the_space():
     # The rest lies so that no point is far from all that were chosen.
     chosen = cdist(data.F, data.F[rows]).min(axis=1).max()
     drawn = [
-        cdist(data.F, data.F[np.random.default_rng(seed).choice(900, SUBSET, False)]).min(axis=1).max()
+        cdist(data.F, data.F[np.random.default_rng(seed).choice(900, SUBSET, False)])
+        .min(axis=1)
+        .max()
         for seed in range(5)
     ]
     assert chosen < min(drawn)
@@ -249,16 +269,8 @@ def test_it_fits_at_every_point_up_to_a_hundred_and_then_at_every_twentieth_part
             fitted = n
             fits.append(n)
     assert fits[:100] == list(range(1, 101))
-    assert fits[100:] == [105, 110, 115, 120, 126, 132, 138, 144, 151, 158, 165, 173, 181, 190, 199] + [
-        208,
-        218,
-        228,
-        239,
-        250,
-        262,
-        275,
-        288,
-    ]
+    later = [105, 110, 115, 120, 126, 132, 138, 144, 151, 158, 165, 173, 181, 190, 199]
+    assert fits[100:] == [*later, 208, 218, 228, 239, 250, 262, 275, 288]
     assert not _due(50, 50)
 
 
@@ -270,6 +282,20 @@ def test_between_fits_the_hyper_parameters_and_the_warp_stay():
     assert later.gp.kernel.scale == first.gp.kernel.scale
     assert len(later.gp.factor.A) == 120 and later.gp.factor.n == 124
     np.testing.assert_allclose(later.gp.predict(data.F)[0], later.warp.forward(data.y), atol=1e-3)
+
+
+@pytest.mark.parametrize("y", [-1e5, 1e200])
+def test_a_value_far_out_does_not_wait_for_the_next_fit(y):
+    data = made(122)
+    first = fit_model(PLAIN, replace(data, F=data.F[:120], y=data.y[:120]))
+    later = fit_model(PLAIN, replace(data, y=np.append(data.y[:121], y)), state=first.state)
+    assert later.state["n"] == 122
+    assert np.all(np.isfinite(later.gp.predict(data.F)[0]))
+    compressed = replace(PLAIN, compress=True)
+    first = fit_model(compressed, replace(data, F=data.F[:120], y=data.y[:120]))
+    later = fit_model(compressed, replace(data, y=np.append(data.y[:121], y)), state=first.state)
+    assert later.state["n"] == (122 if y < 0 else 120)  # a huge value is squeezed as it is
+    assert np.all(np.isfinite(later.gp.predict(data.F)[0]))
 
 
 def same(one: Model, other: Model, F):
@@ -361,7 +387,9 @@ def test_values_of_every_kind_give_a_model(surrogate, y):
     y = np.array(y)
     F = np.random.default_rng(0).random((len(y), 2))
     model = fit_model(surrogate, Data(F, (0, 1), y, None))
-    mu, sigma, d_mu, d_sigma = model.gp.predict_with_gradient(np.random.default_rng(1).random((5, 2)), 2)
+    mu, sigma, d_mu, d_sigma = model.gp.predict_with_gradient(
+        np.random.default_rng(1).random((5, 2)), 2
+    )
     for moments in (mu, sigma, d_mu, d_sigma):
         assert np.all(np.isfinite(moments))
     mean, sd = model.in_units(float(mu[0]), float(sigma[0]))
@@ -460,7 +488,10 @@ def test_mean_and_spread_are_given_in_units_of_the_values(compress):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"kernel": "matern"}, r"kernel is 'matern'; it can be one of matern52, matern32, matern12, rbf"),
+        (
+            {"kernel": "matern"},
+            r"kernel is 'matern'; it can be one of matern52, matern32, matern12, rbf",
+        ),
         ({"ard": 1}, r"ard is 1; it is True or False"),
         ({"priors": None}, r"priors is None; it is True or False"),
         ({"compress": "always"}, r"compress is 'always'; it is True, False or 'evidence'"),

@@ -98,6 +98,20 @@ def test_the_scale_of_the_values_changes_nothing(compress, scale):
     )
 
 
+def test_nor_by_the_rounding_of_that_value():
+    rng = np.random.default_rng(0)
+    y = np.append(1e-17 * rng.standard_normal(20), rng.random(19) + 1.0)
+    assert Warp.of(y, compress=True).spread == np.inf
+
+
+def test_one_value_far_above_the_others_leaves_them_their_shape():
+    y = np.append(spread_values(41), 1e200)
+    z = Warp.of(y, compress=True).forward(y)
+    better = y <= np.median(y)
+    assert np.corrcoef(z[better], y[better])[0, 1] == pytest.approx(1.0)
+    assert np.std(z[better]) > 1e-3
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e290, 1e300])
 def test_far_above_all_that_was_seen_backward_stays_finite(scale):
     warp = Warp.of(scale * spread_values(), compress=True)

@@ -21,7 +21,8 @@ def sobol(count: int, d: int, rng: np.random.Generator) -> Array:  # (count, d) 
     from scipy.stats import qmc  # half a second to load, so only when the first point is asked
 
     power = int(np.ceil(np.log2(max(count, 2))))
-    return np.asarray(qmc.Sobol(d, scramble=True, rng=rng).random_base2(power)[:count])
+    # `seed` is what scipy before 1.15 calls `rng`; the later ones take both.
+    return np.asarray(qmc.Sobol(d, scramble=True, seed=rng).random_base2(power)[:count])
 
 
 @lru_cache(maxsize=8)

@@ -7,7 +7,7 @@ W = alpha alpha^T - K^-1.
 
 Evidence: Rasmussen and Williams (2006), eqs. 5.8 and 5.9, d log p / d theta = 1/2 tr(W dK). The
 mean m is the generalised least squares one at every theta, so by the envelope theorem it adds
-nothing to the gradient. Priors: log l ~ N(log 0.4 + 1/2 log(max(d, 3) / 3), 0.7^2): distances grow
+nothing to the gradient. Priors: log l ~ N(log 0.8 + 1/2 log(max(d, 3) / 3), 1.2^2): distances grow
 with the square root of the dimension, and so does the scale (Hvarfner, Hellsten and Nardi 2024);
 m ~ N(0, 1) in standardised units, which only matters when the data leave the mean open.
 """
@@ -28,10 +28,11 @@ from headway.surrogate.linalg import inverse
 
 logger = logging.getLogger("headway")
 
-PRIOR_WIDTH = 0.7
-# Five widths of the prior to each side; without priors, from a thousandth of the cube to a
+# Wide, and rather long: maximum evidence shortens a length-scale readily where the data say so.
+PRIOR_MEDIAN, PRIOR_WIDTH = 0.8, 1.2
+# Four widths of the prior to each side; without priors, from a thousandth of the cube to a
 # function that is flat in that direction.
-_PRIOR_REACH = 5.0 * PRIOR_WIDTH
+_PRIOR_REACH = 4.0 * PRIOR_WIDTH
 _FREE_LENGTHSCALES = (np.log(1e-3), np.log(1e3))
 _SCALES = (np.log(1e-3), np.log(1e6))
 _NOISES = (np.log(1e-6), np.log(2.0))
@@ -159,7 +160,7 @@ class Evidence:
 
 def prior_mean(d: int) -> float:
     """Mean of log l under the prior, for d parameters."""
-    return float(np.log(0.4) + 0.5 * np.log(max(d, 3) / 3.0))
+    return float(np.log(PRIOR_MEDIAN) + 0.5 * np.log(max(d, 3) / 3.0))
 
 
 def maximise(evidence: Evidence, starts: list[Array]) -> tuple[Hyper, float]:

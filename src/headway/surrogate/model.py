@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from headway.arrays import Array, Ints
+from headway.arrays import Array, Bools, Ints
 from headway.errors import SettingError
 from headway.surrogate.evidence import FAILED, Evidence, Hyper, maximise, prior_mean
 from headway.surrogate.factor import NotPositiveDefinite
@@ -33,9 +33,14 @@ logger = logging.getLogger("headway")
 NOISE_FLOOR = 1e-8
 # Noise a million times the spread of the values hides all of them; more is only a larger number.
 _LOG_MOST_NOISE = float(np.log(1e12))
+# So many standard deviations away a value would hide all others, so the fit does not wait its turn.
+_FAR = 100.0
 # Evidence of 500 points takes about 0.02 s; its maximum moves little with more of them.
 SUBSET = 500
 _SUBSET_BEST, _SUBSET_NEWEST = 200, 100
+# A made-up value is believed loosely (a variance in units of z): taken at its word, the cliff beside
+# it would bend every prediction nearby.
+_IMPUTED_NOISE = 0.1
 # With fewer values there is nothing to tell compression or noise by.
 _ENOUGH_TO_CHOOSE = 8
 # A fitted nugget also absorbs ruggedness, which costs regret; it must win by this much evidence.
@@ -77,8 +82,11 @@ class Surrogate:
         return cls(kernel="rbf", ard=False, priors=False, compress=False, noise=0.0)
 
     def for_constraint(self) -> Surrogate:
-        """The same without compression: a constraint matters where it changes sign."""
-        return replace(self, compress=False)
+        """The same without compression: a constraint matters where it changes sign.
+
+        A noise variance is in units of y, so it says of a constraint only that it may be noisy.
+        """
+        return replace(self, compress=False, noise=0.0 if self.noise == 0 else "auto")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -118,6 +126,7 @@ class Data:
     groups: tuple[int, ...]  # (D,)
     y: Array  # (n,)
     variance: Array | None  # (n,) or None
+    imputed: Bools | None = None  # (n,) rows whose value is made up, for a trial that failed
 
     def noise(self, warp: Warp, setting: float) -> Array:  # (n,)
         """Known noise in units of z, never below the floor."""
@@ -128,7 +137,7 @@ class Data:
         log_noise = np.log(known[noisy]) + 2.0 * warp.log_slope(self.y[noisy])
         noise = np.full(self.y.shape, NOISE_FLOOR)
         noise[noisy] = np.maximum(np.exp(np.minimum(log_noise, _LOG_MOST_NOISE)), NOISE_FLOOR)
-        return noise
+        return noise if self.imputed is None else np.where(self.imputed, _IMPUTED_NOISE, noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +157,7 @@ def fit_model(
 ) -> Model:
     """The model of the data: a pure function of all but the cache, which only saves time."""
     n = len(data.y)
-    if not state or _due(n, int(state["n"])):
+    if not state or _due(n, int(state["n"])) or _outdated(data.y, state):
         state = _choose(surrogate, data, state)
     hyper, fitted = Hyper.from_json(state["hyper"]), int(state["n"])
     warp = Warp.of(data.y[:fitted], compress=bool(state["compress"]))
@@ -177,6 +186,15 @@ def fit_model(
 def _due(n: int, fitted: int) -> bool:
     """Whether to fit anew: at each point up to 100, then whenever the data grew by 5 %."""
     return n > fitted if n <= 100 else n >= fitted + max(1, fitted // 20)
+
+
+def _outdated(y: Array, state: Mapping[str, Any]) -> bool:
+    """Whether a value told since the last fit is so far out that its warp has lost its units."""
+    warp = Warp.of(y[: int(state["n"])], compress=bool(state["compress"]))
+    later = y[int(state["n"]) :]
+    if np.isfinite(warp.spread):
+        later = np.minimum(later, warp.knee)  # above it even a huge value is a small one
+    return bool(np.any(np.abs(later - warp.centre) > _FAR * warp.scale))
 
 
 def _condition(
@@ -218,9 +236,11 @@ def _choose(surrogate: Surrogate, data: Data, state: Mapping[str, Any] | None) -
     n = len(data.y)
     warm = Hyper.from_json(state["hyper"]) if state else None
     compress = bool(state["compress"]) if state else bool(surrogate.compress)
-    noisy = bool(state["noisy"]) if state else False
+    # Noise that is told leaves none to fit, also when it was found before.
+    noisy = bool(state["noisy"]) and data.variance is None if state else False
+    fitted = int(state["n"]) if state else 0
     # Every fifth point also climbs from the prior, in case the last optimum has become a side one.
-    thorough = n % 5 == 0
+    thorough = n // 5 > fitted // 5
     best = _fit(surrogate, data, (compress, noisy), warm, thorough=thorough)
     if n >= _ENOUGH_TO_CHOOSE:
         if surrogate.compress == "evidence":
@@ -228,7 +248,7 @@ def _choose(surrogate: Surrogate, data: Data, state: Mapping[str, Any] | None) -
             best = max(best, rival, key=lambda fit: fit.evidence)
         # Noise shows slowly, so its question is put at every fourth point only. A fit without
         # noise explains noise by short scales, from which no climb finds back: start afresh too.
-        if surrogate.noise == "auto" and data.variance is None and n % 4 == 0:
+        if surrogate.noise == "auto" and data.variance is None and n // 4 > fitted // 4:
             rival = _fit(surrogate, data, (best.compress, not noisy), best.hyper, thorough=True)
             margin = -_NOISE_MARGIN if noisy else _NOISE_MARGIN
             best = rival if rival.evidence > best.evidence + margin else best

@@ -32,8 +32,7 @@ class Warp:
     @classmethod
     def of(cls, y: Array, *, compress: bool) -> Warp:
         """The warp of these values; values that are all equal get scale 1."""
-        # In units of a power of two, which changes no digit: squares of 1e300 or 1e-300 would
-        # leave the range of floats.
+        # In units of a power of two, which changes no digit: sums of 1e308 would be infinite.
         exponent = int(np.frexp(np.max(np.abs(y)))[1])
         y = np.ldexp(y, -exponent)
         knee, spread = float(np.median(y)), np.inf
@@ -41,18 +40,24 @@ class Warp:
             return cls(float(np.ldexp(knee, exponent)), 1.0)
         if compress:
             better = y[y <= knee] - knee
-            spread = float(np.sqrt(np.mean(better**2)))
-            if not spread > 1e-12 * float(np.ptp(y)):  # the better half is one value: no unit
+            spread = _root_mean_square(better)
+            # The better half is one value, but for rounding: no unit.
+            if not spread > 1e-12 * float(np.quantile(y, 0.75) - knee):
                 spread = np.inf
         raw = cls(0.0, 1.0, knee, spread).forward(y)
-        fields = np.array([np.mean(raw), np.std(raw), knee, spread])
+        centre = float(np.mean(raw))
+        fields = np.array([centre, _root_mean_square(raw - centre), knee, spread])
         centre, scale, knee, spread = np.ldexp(fields, exponent).tolist()
-        return cls(centre, scale or 1.0, knee, spread or np.inf)  # 0 where y is denormal
+        # Below the smallest normal number a quotient has no digits: such values count as equal.
+        least = float(np.finfo(float).tiny)
+        if min(scale, spread) < least:
+            return cls(centre, 1.0)
+        return cls(centre, scale, knee, spread)
 
     def forward(self, y: Array) -> Array:
         """z of y."""
         if np.isfinite(self.spread):
-            excess = np.maximum(y - self.knee, 0.0) / self.spread
+            excess = self._excess(y)
             y = np.where(y > self.knee, self.knee + self.spread * np.log1p(excess), y)
         return (y - self.centre) / self.scale
 
@@ -70,5 +75,15 @@ class Warp:
         """log dz/dy at each value: the Jacobian, and what turns noise in y to noise in z."""
         slope = np.full(y.shape, -np.log(self.scale))
         if np.isfinite(self.spread):
-            slope -= np.log1p(np.maximum(y - self.knee, 0.0) / self.spread)
+            slope -= np.log1p(self._excess(y))
         return slope
+
+    def _excess(self, y: Array) -> Array:
+        """How far above the knee, in spreads; never more than a float holds."""
+        return np.clip(y - self.knee, 0.0, 1e308 * min(self.spread, 1.0)) / self.spread
+
+
+def _root_mean_square(x: Array) -> float:
+    """In units of a power of two: squares of 1e200 or 1e-200 would leave the range of floats."""
+    exponent = int(np.frexp(np.max(np.abs(x)))[1])
+    return float(np.ldexp(np.sqrt(np.mean(np.ldexp(x, -exponent) ** 2)), exponent))
