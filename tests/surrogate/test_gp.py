@@ -160,7 +160,7 @@ def test_evidence_is_the_density_of_the_data():
 
 
 def test_a_near_copy_does_not_break_the_factor(caplog):
-    F, z, noise = data(n=12)
+    F, z, _ = data(n=12)
     kernel = Kernel("rbf", np.full(3, 3.0), 1e4)
     with caplog.at_level("INFO", logger="headway"):
         gp = GP.given(kernel, np.vstack([F, F]), np.tile(z, 2), noise=np.zeros(24))

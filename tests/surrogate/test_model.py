@@ -17,7 +17,7 @@ import headway.surrogate.gp as gp_module
 import headway.surrogate.model as model_module
 from headway.errors import SettingError
 from headway.surrogate import Data, Model, Surrogate, fit_model
-from headway.surrogate.evidence import Evidence, Hyper, maximise, prior_mean
+from headway.surrogate.evidence import PRIOR_WIDTH, Evidence, Hyper, maximise, prior_mean
 from headway.surrogate.factor import NotPositiveDefinite
 from headway.surrogate.gp import GP, Kernel
 from headway.surrogate.kernels import PROFILES
@@ -73,7 +73,7 @@ def test_the_evidence_that_chooses_is_of_the_values_themselves():
         law = multivariate_normal(np.zeros(20), K + 1.0)  # the constant mean integrated, tau = 1
         mean = np.sum(np.linalg.solve(K, z)) / (np.sum(np.linalg.inv(K)) + 1.0)
         at_mean = multivariate_normal(np.full(20, mean), K).logpdf(z) - 0.5 * mean**2
-        away = (np.log(hyper.lengthscales) - prior_mean(2)) / 0.7
+        away = (np.log(hyper.lengthscales) - prior_mean(2)) / PRIOR_WIDTH
         slope = np.sum(warp.log_slope(data.y))
         assert state["evidence"] == pytest.approx(at_mean + slope - 0.5 * away @ away, rel=1e-6)
         # The mean at its optimum or integrated: they differ by a log-determinant, not by more.
@@ -459,6 +459,20 @@ def test_jitter_is_logged_and_noted(monkeypatch, caplog):
 
 def test_a_good_fit_has_no_notes():
     assert fit_model(Surrogate(), made(30)).notes == ()
+
+
+def test_a_made_up_value_is_believed_loosely():
+    data = made(20)
+    failed = np.arange(20) == 7
+    y = np.where(failed, np.max(data.y) + 1.0, data.y)
+    loose = fit_model(PLAIN, replace(data, y=y, imputed=failed))
+    taken = fit_model(PLAIN, replace(data, y=y), state=loose.state)
+    new = made(200, seed=1)
+    errors = [
+        np.mean((m.warp.backward(m.gp.predict(new.F)[0]) - new.y) ** 2) for m in (loose, taken)
+    ]
+    assert errors[0] < errors[1]
+    assert loose.gp.predict(data.F)[1][7] > 10 * taken.gp.predict(data.F)[1][7]
 
 
 def test_believed_points_take_variance_and_move_no_mean():

@@ -17,12 +17,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from headway.arrays import Array, Bools, Ints
-from headway.search.ascent import climb
+from headway.ascent import climb
 from headway.search.design import COPY, ENUMERABLE, shifted_sobol, untaken
 from headway.space import Space
 
 # Perturbations of the centre, in length-scales: from next door to the last digits.
 _SCALES = 10.0 ** np.linspace(0.0, -4.0, 9)
+_STALL = 1e-6  # a gain of log-acquisition below this ends a climb
 _ROUNDS = 4  # of neighbours and climbs on mixed spaces; few need more than two
 
 
@@ -180,6 +181,7 @@ def _climb(score: Score, search: Search, Z: Array) -> tuple[Array, Array]:
         high=search.high[columns],
         metric=search.metric[columns],
         iterations=search.iterations,
+        stall=_STALL,
     )
     points = Z.copy()
     points[:, columns] = np.where(active, X, Z[:, columns])

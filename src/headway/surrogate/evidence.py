@@ -19,12 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.optimize import minimize
 from scipy.spatial.distance import pdist
 
 from headway.arrays import Array, Ints
+from headway.ascent import climb
 from headway.surrogate.kernels import PROFILES
-from headway.surrogate.linalg import inverse
+from headway.surrogate.linalg import cholesky, inverse
 
 logger = logging.getLogger("headway")
 
@@ -36,7 +36,10 @@ _PRIOR_REACH = 4.0 * PRIOR_WIDTH
 _FREE_LENGTHSCALES = (np.log(1e-3), np.log(1e3))
 _SCALES = (np.log(1e-3), np.log(1e6))
 _NOISES = (np.log(1e-6), np.log(2.0))
-_NOISE_START = 1e-3  # where a fitted noise starts when none is known
+_NOISE_START = 0.1  # where a fitted noise starts: from much less, climbs end in short length-scales
+# A gain of evidence below this changes no decision; the last digits cost half the time.
+_STALL = 1e-4
+_STRIDE = 4.0  # in log units: length-scales differ by orders of magnitude
 # Evidence of a matrix that cannot be factorised: worse than any other, still a number for the
 # line search.
 _HOPELESS = 1e10
@@ -114,8 +117,8 @@ class Evidence:
         K.ravel()[self.flat] = scale * phi
         K.ravel()[:: n + 1] = scale + noise
         # Row order with the upper half filled is Fortran order with the lower half filled.
-        L, info = lapack.dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
-        if info != 0:
+        L = cholesky(K.T)
+        if L is None:
             return -_HOPELESS, np.zeros(len(theta))
         both, _ = lapack.dpotrs(L, np.column_stack([self.z, np.ones(n)]), lower=1)
         mean = float(np.sum(both[:, 0])) / (float(np.sum(both[:, 1])) + self.tau)
@@ -164,26 +167,29 @@ def prior_mean(d: int) -> float:
 
 
 def maximise(evidence: Evidence, starts: list[Array]) -> tuple[Hyper, float]:
-    """The best of L-BFGS-B from every start, and its evidence."""
-    best: tuple[float, Array] | None = None
-    for start in starts:
-        # A tenth of a percent of evidence changes no decision; the last digits cost half the time.
-        found = minimize(
-            lambda theta: tuple(-v for v in evidence.value(theta)),
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=evidence.bounds(),
-            options={"maxiter": 60, "ftol": 1e-6, "gtol": 1e-3},
-        )
-        if best is None or -found.fun > best[0]:
-            best = (-float(found.fun), found.x)
-    if best is None or best[0] <= -_HOPELESS:
+    """The best of the climbs from every start, and its evidence."""
+
+    def function(theta: Array, _: Ints) -> tuple[Array, Array]:
+        pairs = [evidence.value(row) for row in theta]
+        return np.array([value for value, _ in pairs]), np.array([slope for _, slope in pairs])
+
+    low, high = np.array(evidence.bounds()).T
+    theta, values = climb(
+        function,
+        np.array(starts),
+        low=low,
+        high=high,
+        metric=np.full(len(low), _STRIDE),
+        iterations=60,
+        stall=_STALL,
+    )
+    best = int(np.argmax(values))
+    value, theta = float(values[best]), theta[best]
+    if value <= -_HOPELESS:
         logger.warning("no start of the evidence could be factorised; taking the prior's mean")
         middle = evidence.prior if evidence.prior is not None else np.log(0.3)
         hyper = Hyper((float(np.exp(middle)),) * len(evidence.P), 1.0, 1e-6)
         return hyper, -_HOPELESS
-    value, theta = best
     p = len(evidence.P)
     noise = float(np.exp(theta[p + 1])) if evidence.noise is None else 0.0
     return Hyper(tuple(np.exp(theta[:p]).tolist()), float(np.exp(theta[p])), noise), value

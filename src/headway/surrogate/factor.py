@@ -13,10 +13,9 @@ import logging
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
 from headway.arrays import Array
-from headway.surrogate.linalg import product, triangle
+from headway.surrogate.linalg import cholesky, product, triangle
 
 logger = logging.getLogger("headway")
 
@@ -99,8 +98,8 @@ def factorise(
     for jitter in _LADDER:
         M = np.array(K.T, order="F")  # symmetric, and so a plain copy of the rows
         M[np.diag_indices(n)] += jitter * scale
-        L, info = lapack.dpotrf(M, lower=1, clean=1, overwrite_a=1)
-        if info == 0:
+        L = cholesky(M)
+        if L is not None:
             if jitter:
                 logger.info("kernel matrix of %d points needed jitter %.0e", n, jitter)
             return Factor(L, np.empty((0, n)), np.empty((0, 0), order="F"), jitter * scale)

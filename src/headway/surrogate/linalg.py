@@ -21,7 +21,9 @@ _PRODUCT_PIECE = 200_000
 # From here on a second thread gains more than it costs: some 10 ms of one thread.
 _LARGE = 50_000_000
 # Pieces of fewer columns than this waste more than a second thread costs.
-_NARROW = 8
+_NARROW = 4
+# LAPACK factorises up to this size on one thread.
+_BLOCK = 64
 
 
 def triangle(
@@ -58,6 +60,30 @@ def product(A: Array, B: Array) -> Array:  # (m, k), (k, n) -> (m, n)
 
 def inverse(L: Array) -> Array:  # (n, n) lower, Fortran order; overwritten
     """K^-1 = L^-T L^-1. LAPACK's own potri uses threads from n = 20 on."""
-    root, _ = lapack.dtrtri(L, lower=1, overwrite_c=1)
-    root = np.tril(root)
+    n = len(L)
+    if n <= _BLOCK or n**3 >= 3 * _LARGE:
+        root = np.tril(lapack.dtrtri(L, lower=1, overwrite_c=1)[0])
+    else:
+        root = triangle(L, np.eye(n, order="F"))
     return product(root.T, root)
+
+
+def cholesky(K: Array) -> Array | None:  # (n, n) lower, Fortran order; overwritten
+    """L, lower, or None if K is not positive definite to working precision."""
+    n = len(K)
+    if n <= _BLOCK or n**3 >= 3 * _LARGE:
+        L, info = lapack.dpotrf(K, lower=1, clean=1, overwrite_a=1)
+        return None if info else np.asarray(L)
+    L = np.zeros((n, n), order="F")
+    for start in range(0, n, _BLOCK):
+        end = min(start + _BLOCK, n)
+        done = L[start:end, :start]
+        corner = K[start:end, start:end] - product(done, done.T)
+        corner, info = lapack.dpotrf(np.asfortranarray(corner), lower=1, clean=1, overwrite_a=1)
+        if info:
+            return None
+        L[start:end, start:end] = corner
+        if end < n:
+            below = K[end:, start:end] - product(L[end:, :start], done.T)
+            L[end:, start:end] = triangle(corner, below.T).T
+    return L

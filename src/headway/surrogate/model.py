@@ -38,8 +38,8 @@ _FAR = 100.0
 # Evidence of 500 points takes about 0.02 s; its maximum moves little with more of them.
 SUBSET = 500
 _SUBSET_BEST, _SUBSET_NEWEST = 200, 100
-# A made-up value is believed loosely (a variance in units of z): taken at its word, the cliff beside
-# it would bend every prediction nearby.
+# A made-up value is believed loosely (a variance in units of z): taken at its word, the cliff
+# beside it would bend every prediction nearby.
 _IMPUTED_NOISE = 0.1
 # With fewer values there is nothing to tell compression or noise by.
 _ENOUGH_TO_CHOOSE = 8

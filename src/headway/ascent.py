@@ -24,7 +24,6 @@ Function = Callable[[Array, Ints], tuple[Array, Array]]  # (k, c), (k,) starts -
 _ARMIJO = 1e-4
 _LONGEST = 1.0  # no step is longer than this many units of the metric in any coordinate
 _FIRST = 0.25  # and the first, blind one, not longer than this
-_STALL = 1e-7  # a gain of log-acquisition below this ends a climb
 _SHORTEST = 1e-6  # so does a line search that has come down to this share of its step
 
 
@@ -53,6 +52,7 @@ def climb(
     high: Array,  # (c,)
     metric: Array,  # (c,) natural length of each coordinate
     iterations: int,
+    stall: float = 1e-7,  # a gain below this ends a climb
 ) -> tuple[Array, Array]:  # (m, c), (m,)
     """Climb from every row of X; returns where each start ended and its value."""
     m, c = X.shape
@@ -74,10 +74,10 @@ def climb(
         gain = state.h + value  # h - h_new
         ok = np.isfinite(value) & (gain >= -_ARMIJO * np.einsum("mc,mc->m", state.g, moved))
         ok &= np.all(np.isfinite(gradient), axis=1)
-        ended = ok & (gain < _STALL)
+        ended = ok & (gain < stall)
         _accept(state, ok, trial, -value, -gradient)
         _shrink(state, ~ok, gain, slope)
-        ended |= (state.t < _SHORTEST) | (slope > -_STALL)
+        ended |= (state.t < _SHORTEST) | (slope > -stall)
         best_x[state.rows], best_h[state.rows] = state.x, state.h
         state.keep(~ended)
     return best_x, -best_h

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from headway.search.ascent import climb
+from headway.ascent import climb
 
 
 def box(c, *, low=0.0, high=1.0, length=0.5):
