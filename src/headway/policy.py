@@ -57,7 +57,7 @@ class Policy:
         (the paper's), with its update `rule` (a name of `direction.updates.RULES`, "sampled", or a
         callable (past, belief) -> Direction or None) and its `anchor`: "last" told point or "best".
     size: the annealed term's size at the start and the end of the budget; for "belief" the
-        precision s, for "box" the sides in length-scales.
+        precision s, for "box" the sides in length-scales; None: as `SIZES` has it.
     schedule: "linear", "late", "adaptive", or a callable of tau that returns the tau used in its
         place.
     finish: the last share of the budget that minimises the posterior mean.
@@ -90,11 +90,11 @@ class Policy:
         _number("kappa", self.kappa, low=0.0)
         _number("finish", self.finish, low=0.0, high=1.0)
         _number("reopen", self.reopen, low=-math.inf)
-        if self.size is None:
-            object.__setattr__(self, "size", SIZES.get(self.local or ""))
-        elif not isinstance(self.size, Sequence) or len(self.size) != 2:
-            raise SettingError(f"size is {self.size!r}; it is a pair, at the start and at the end")
         if self.size is not None:
+            if not isinstance(self.size, Sequence) or len(self.size) != 2:
+                raise SettingError(
+                    f"size is {self.size!r}; it is a pair, at the start and at the end"
+                )
             object.__setattr__(self, "size", tuple(self.size))
             for end in self.size:
                 _number("size", end, low=0.0, open_low=True)
@@ -166,7 +166,7 @@ class Policy:
 
     def annealed_size(self, tau: float, concentration: float = 1.0) -> float:
         """s(tau)."""
-        first, last = self.size or (1.0, 1.0)
+        first, last = self.size or SIZES.get(self.local or "", (1.0, 1.0))
         return float(first * (last / first) ** self.at(tau, concentration))
 
     def at(self, progress: float, concentration: float = 1.0) -> float:
