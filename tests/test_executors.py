@@ -257,13 +257,15 @@ def test_ctrl_c_with_threads_keeps_what_has_ended(tmp_path):
     release = threading.Event()
 
     def f(p):
-        if len(done) == 5:
+        with counting:  # two threads that both see four would otherwise step over the fifth
+            done.append(p)
+            last = len(done) == 6
+        if last:
             os.kill(os.getpid(), signal.SIGINT)
             release.wait(10)
-        done.append(p)
         return 1.0
 
-    done = []
+    done, counting = [], threading.Lock()
     with ThreadPoolExecutor(2) as pool:
         result = headway.minimize(f, SPACE, budget=30, executor=pool, checkpoint=path, **QUICK)
         release.set()

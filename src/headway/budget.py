@@ -213,9 +213,13 @@ def _amount(name: str, given: object) -> float:
     if isinstance(given, timedelta) and name == "seconds":
         given = given.total_seconds()
     number = isinstance(given, numbers.Real) and not isinstance(given, bool)
-    if not number or not math.isfinite(given) or given <= 0:  # type: ignore[arg-type,operator]
+    try:
+        amount = float(given) if number else math.nan  # type: ignore[arg-type]
+    except OverflowError:
+        amount = math.inf
+    if not math.isfinite(amount) or amount <= 0:
         raise BudgetError(
             f"budget is {name}={given!r}. Allowed: a finite number above 0. "
             f"Leave {name} out for no limit. {WAY_OUT}."
         )
-    return float(given)  # type: ignore[arg-type]
+    return amount

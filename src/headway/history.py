@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
@@ -57,8 +58,8 @@ class Record:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The active parameters and their values; a new dict at each call."""
-        return dict(self.point)
+        """The active parameters and their values; new at each call, so they may be changed."""
+        return deepcopy(dict(self.point))
 
     @property
     def spends(self) -> bool:
@@ -193,7 +194,7 @@ def parse(text: str | bytes, what: str) -> dict[str, Any]:
     """The JSON object that a stored run begins with, of this version."""
     try:
         data = parse_line(text)
-    except ValueError as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(
             f"{what} is not JSON ({error}). Allowed: what Headway wrote. Use the unchanged text."
         ) from error

@@ -58,7 +58,7 @@ def settings(
 
 def direction(given: object) -> Direction:
     """Which way is better."""
-    if given == "minimize" or given == "maximize":
+    if isinstance(given, str) and (given == "minimize" or given == "maximize"):
         return given
     raise SettingError(
         f"direction is {given!r}. Allowed: 'minimize' or 'maximize'. Choose one of the two."
@@ -71,7 +71,8 @@ def points(x0: object, space: Space) -> list[dict[str, Any]]:
         return []
     if isinstance(x0, Mapping) or _is_vector(x0):
         x0 = [x0]
-    if isinstance(x0, (str, bytes)) or not isinstance(x0, Iterable):
+    scalar = isinstance(x0, np.ndarray) and x0.ndim == 0  # says it is iterable and is not
+    if isinstance(x0, (str, bytes)) or not isinstance(x0, Iterable) or scalar:
         raise SpaceError(
             f"x0 is {x0!r}. Allowed: a point of the space, or a list of points. Give a list."
         )

@@ -110,7 +110,7 @@ class Optimizer:
     def pending(self) -> tuple[Trial, ...]:
         """Trials that were asked and are neither told, failed nor cancelled."""
         form = self._space.form
-        return tuple(Trial(r.id, r.params, r.why, form) for r in self.history.running)
+        return tuple(Trial(r.id, r.point, r.why, form) for r in self.history.running)
 
     @property
     def best(self) -> Record | None:
@@ -136,7 +136,7 @@ class Optimizer:
             return f"The budget is spent: {account}."
         if self._is_exhausted():
             return f"Every point of the space is evaluated, all {self._space.size}: {account}."
-        return f"Budget is left: {account}."
+        return f"Budget is left; used so far: {account}."
 
     # What changes it
 
@@ -301,8 +301,13 @@ class Optimizer:
     # Inside
 
     def _read(self, event: Event) -> Why | None:
-        """Take the time, the budget and the reasons from a stored event."""
+        """Take the time, the budget and the reasons from a stored event; check what it tells."""
         self._before = max(self._before, float(event["t"]))
+        if event["event"] == "x0" and event["index"] not in range(len(self._x0)):
+            raise ValueError(f"x0 has no point {event['index']!r}")
+        if event["event"] == "told" or "value" in event:
+            given = {name: event.get(name) for name in ("constraints", "cost", "variance")}
+            outcome.told(f"the trial {event['id']}", event["value"], **given, k=self._k)
         if event["event"] == "budget":
             self._budget = Budget.from_json(event["budget"])
         return Why.from_json(event["why"]) if "why" in event else None
@@ -341,7 +346,7 @@ class Optimizer:
             opened = {"params": self._space.decode(proposal.z), "state": state or None}
         event = "asked" if index is None else "x0"
         record = self._append(event, len(self._records), {**opened, "why": why.to_json()}, why=why)
-        return Trial(record.id, record.params, record.why, self._space.form)
+        return Trial(record.id, record.point, record.why, self._space.form)
 
     def _turned(self, why: Why) -> Why:
         """The reasons of a proposal, which minimises, in the user's sign; JSON has no infinity."""

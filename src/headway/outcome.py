@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from headway.errors import TellError
 
-WITHOUT_VALUE = "Without a value: tell(trial, failed=True)"
+WITHOUT_VALUE = "Without a value: tell(trial, failed=True), or raise an exception in f"
+UNKNOWN = "Leave it out if unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +92,11 @@ def fields(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def finite(given: object, what: str) -> float:
-    """One finite real number as a float."""
-    number = _number(given, what)
+def finite(given: object, what: str, *, otherwise: str = WITHOUT_VALUE) -> float:
+    """One finite real number as a float; `otherwise` is the way out of having none."""
+    number = _number(given, what, otherwise)
     if not math.isfinite(number):
-        raise TellError(f"{what} is {number}. Allowed: a finite number. {WITHOUT_VALUE}.")
+        raise TellError(f"{what} is {number}. Allowed: a finite number. {otherwise}.")
     return number
 
 
@@ -103,16 +104,16 @@ def positive(given: object, what: str) -> float | None:
     """A finite number of at least 0, or None."""
     if given is None:
         return None
-    number = finite(given, what)
+    number = finite(given, what, otherwise=UNKNOWN)
     if number < 0:
-        raise TellError(f"{what} is {number}. Allowed: at least 0. Leave it out if unknown.")
+        raise TellError(f"{what} is {number}. Allowed: at least 0. {UNKNOWN}.")
     return number
 
 
 def _constraints(given: object, trial: str) -> tuple[float, ...]:
     if given is None:
         return ()
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+    if isinstance(given, (str, bytes, Set)) or not isinstance(given, Iterable):
         raise TellError(
             f"the constraints of {trial} are {given!r}. Allowed: a sequence of numbers, each met "
             f"when <= 0. For a single one write [c]."
@@ -127,11 +128,13 @@ def _constraints(given: object, trial: str) -> tuple[float, ...]:
     return tuple(finite(c, f"constraint {i} of {trial}") for i, c in enumerate(items))
 
 
-def _number(given: object, what: str) -> float:
-    advice = f"Allowed: one real number. Give a float, or an Outcome. {WITHOUT_VALUE}."
+def _number(given: object, what: str, otherwise: str) -> float:
+    advice = f"Allowed: one real number. Give a float, or an Outcome. {otherwise}."
     if isinstance(given, np.ndarray):
         if given.size != 1:
             raise TellError(f"{what} is an array of {given.size} values. {advice}")
+        if np.ma.is_masked(given):  # its item would be whatever lies under the mask
+            raise TellError(f"{what} is masked. {advice}")
         given = given.item()
     if given is None:
         raise TellError(f"{what} is None: is a return missing? {advice}")

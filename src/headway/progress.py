@@ -24,7 +24,7 @@ class ProgressLine:
             )
         self._stream = sys.stderr if stream is None else stream
         # Without a console (pythonw) there is no stream at all.
-        self._terminal = self._stream is not None and self._stream.isatty()
+        self._terminal = _is_terminal(self._stream)
         self._on = self._stream is not None and (self._terminal if mode == "auto" else mode)
         self._open = False
 
@@ -52,8 +52,15 @@ class ProgressLine:
             self._on = self._open = False
 
 
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
 def summary(optimizer: Optimizer) -> str:
-    """The line: "headway: 12 of 50 evaluations, best 0.39 (trial 9), 20 min each, ends 14:32"."""
+    """The line: "headway: 12 of 50 evaluations, best 0.39 (trial 9), ends about 14:32, 9 s each"."""
     history, seconds = optimizer.history, optimizer.seconds
     used = ledger.spent(history)
     parts = [ledger.describe(optimizer.budget, used, seconds=seconds)]
@@ -62,9 +69,9 @@ def summary(optimizer: Optimizer) -> str:
     finished = used.evaluations - used.running
     if finished and seconds > 0:
         each = seconds / finished
-        parts.append(f"{ledger.duration(each)} each")
         left = ledger.seconds_left(optimizer.budget, used, seconds=seconds)
         if left is not None and left > 0:
             form = "%H:%M" if left < 43200 else "%a %H:%M" if left < 518400 else "%Y-%m-%d"
             parts.append(f"ends about {time.strftime(form, time.localtime(time.time() + left))}")
+        parts.append(f"{ledger.duration(each)} each")  # the first to go on a narrow terminal
     return "headway: " + ", ".join(parts)

@@ -81,7 +81,7 @@ class Result:
         elif not best.feasible:
             parts.append("No trial met the constraints; x violates them least.")
         return cls(
-            x=None if best is None else Trial(0, best.params, form=optimizer.space.form).x,
+            x=None if best is None else Trial(0, best.point, form=optimizer.space.form).x,
             fun=math.nan if best is None or best.value is None else best.value,
             nfev=used.evaluations - used.running,
             message=" ".join(parts),
@@ -369,7 +369,8 @@ def _first_error(optimizer: Optimizer) -> str:
     first = next(failed, None)
     if first is None:
         return ""
-    return f"The first failure, trial {first.id} at {first.params}: {first.error}. "
+    text = str(first.error).rstrip(".")
+    return f"The first failure, trial {first.id} at {first.params}: {text}. "
 
 
 def _check_callable(f: object, callback: object) -> None:

@@ -25,6 +25,8 @@ from headway.surrogate import Data, Model, Surrogate, fit_model
 _MULTIPLICATIONS = 2e9
 # A greedy point nearer than this to a told one (largest difference in the cube) teaches nothing.
 _GREEDY_GAP = 1e-6
+# A value beyond it is taken as this one; nothing below it is changed.
+_LARGEST = 1e300
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def assess(
     """Fit every model to the facts and find the point to improve on."""
     F, groups = space.embed(facts.Z), space.groups
     told = ~facts.failed
-    y = np.where(told, facts.y, np.max(facts.y[told]))
+    y = _bounded(np.where(told, facts.y, np.max(facts.y[told])))
     fits = facts.state.get("fits", [None] * (1 + facts.constraints.shape[1]))
     caches = [cache.setdefault(f"model {i}", {}) for i in range(len(fits))]
     Fp = space.embed(facts.Zp)
@@ -69,7 +71,7 @@ def assess(
     constraints = tuple(
         fit_model(
             surrogate.for_constraint(),
-            Data(F[told], groups, facts.constraints[told, i], None),
+            Data(F[told], groups, _bounded(facts.constraints[told, i]), None),
             state=fits[i + 1],
             cache=caches[i + 1],
         )
@@ -132,6 +134,11 @@ def believe(
 def is_new(z: Array, situation: Situation) -> bool:  # (d,)
     """Whether a greedy point would teach anything: it is no near-copy of a told one."""
     return float(np.min(np.max(np.abs(situation.taken - z), axis=1))) >= _GREEDY_GAP
+
+
+def _bounded(y: Array) -> Array:  # (n,)
+    """Values that leave their sums and differences room in a float: 1.8e308 is a usual penalty."""
+    return np.clip(y, -_LARGEST, _LARGEST)
 
 
 def _best_row(objective: Model, F: Array, feasible: Bools, *, noisy: bool) -> int | None:

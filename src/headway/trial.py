@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,19 +14,27 @@ from headway.errors import TellError
 from headway.history import Record, Status
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trial:
     """One evaluation to be made: `params` by name, `x` as f takes it, and `why` this point."""
 
     id: int
-    params: dict[str, Any]
-    why: Any = field(default=None, repr=False, compare=False)
-    form: str = field(default="dict", repr=False, compare=False)
+    point: tuple[tuple[str, Any], ...] = field(hash=False)  # a choice may be a list
+    why: Any = field(default=None, compare=False)
+    form: str = field(default="dict", compare=False)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The active parameters and their values; new at each call, so f may change them."""
+        return deepcopy(dict(self.point))
 
     @property
     def x(self) -> Any:
-        """A new dict of the parameters, or an array (d,) for a space given as bounds."""
-        return dict(self.params) if self.form == "dict" else np.array(list(self.params.values()))
+        """The parameters as a dict, or as an array (d,) for a space given as bounds; new too."""
+        return self.params if self.form == "dict" else np.array(list(self.params.values()))
+
+    def __repr__(self) -> str:
+        return f"Trial(id={self.id}, params={self.params})"
 
 
 def find(trial: Trial | int, records: Sequence[Record], states: tuple[Status, ...]) -> Record:
@@ -42,7 +51,7 @@ def find(trial: Trial | int, records: Sequence[Record], states: tuple[Status, ..
         asked = f"0 to {len(records) - 1}" if records else "none, as nothing was asked"
         raise TellError(f"trial {given!r} is unknown. Allowed: {asked}. Pass what ask() returned.")
     record = records[id]
-    if isinstance(trial, Trial) and trial.params != record.params:
+    if isinstance(trial, Trial) and trial.point != record.point:
         raise TellError(
             f"trial {id} is of another optimizer: its parameters are {trial.params}, and here "
             f"{record.params}. Pass it to the optimizer that asked for it."

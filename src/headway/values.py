@@ -10,6 +10,7 @@ import json
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from difflib import get_close_matches
 
 import numpy as np
@@ -95,7 +96,7 @@ def items(given: object) -> tuple[object, ...]:
         raise SpaceError(f"{given!r} is of type {type(given).__name__}. Give a list: [1, 2].")
     if isinstance(given, (set, frozenset)):
         raise SpaceError(f"{given!r} is a set, whose order changes from run to run. Give a list.")
-    elements = tuple(plain(element) for element in given)
+    elements = tuple(deepcopy(plain(element)) for element in given)  # a list may change later
     if not elements:
         raise SpaceError(f"{given!r} is empty. Give at least one, or leave out the parameter.")
     return elements
