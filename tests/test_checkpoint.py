@@ -125,7 +125,9 @@ def test_what_was_in_flight_is_evaluated_first_with_the_same_parameters(tmp_path
     seen = []
     first = run(path, interrupt)
     assert not first.success and first.nfev == 2
-    assert first.message.startswith("The run was interrupted. Budget is left: 3 of 4 evaluations")
+    assert first.message.startswith(
+        "The run was interrupted. Budget is left; used so far: 3 of 4 evaluations"
+    )
     assert first.message.endswith("Left in flight: 2.")
     f = Counted()
     result = run(path, f)
@@ -454,11 +456,29 @@ def test_a_told_value_that_does_not_reach_the_disk_is_in_the_error(tmp_path, mon
         run(path, Counted())
     assert [r.status for r in caught.value.history] == ["told"] * 3
     assert caught.value.result.nfev == 3 and not caught.value.result.success
-    assert caught.value.result.message.startswith("The run broke off. Budget is left: 3 of 4")
+    assert caught.value.result.message.startswith(
+        "The run broke off. Budget is left; used so far: 3 of 4"
+    )
     assert len(lines_of(path)) == 6  # the half-written line was cut off
     monkeypatch.undo()
     f = Counted()
     assert run(path, f).nfev == 4 and len(f.calls) == 2
+
+
+@POSIX
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_file_that_is_deleted_during_the_run(tmp_path, replace):
+    path = tmp_path / "run.jsonl"
+
+    def f(p):
+        path.unlink()
+        if replace:
+            path.write_text("edited")
+        return p["a"]
+
+    with pytest.raises(CheckpointError, match="was deleted or replaced during the run") as caught:
+        run(path, f)
+    assert caught.value.result.nfev == 1 and len(caught.value.history) == 1
 
 
 def test_a_disk_that_cannot_even_cut(tmp_path, monkeypatch):

@@ -138,6 +138,9 @@ def test_events_that_headway_did_not_write(event):
     ("text", "message"),
     [
         ("{", "is not JSON"),
+        (None, "is not JSON .the JSON object must be str"),
+        ({"headway": VERSION}, "is not JSON .the JSON object must be str"),
+        ("[" * 100_000, "is not JSON"),
         ("[1]", "is not JSON .an object was expected, not a list"),
         ('{"headway": NaN}', "NaN is not a number of JSON"),
         ('{"a": 1}', "names no version"),

@@ -97,10 +97,31 @@ def test_a_trial_held_by_the_user_cannot_change_the_record():
     trial = opt.ask()
     before = dict(trial.params)
     trial.params["a"] = 77.0
-    assert opt.history[0].params == before
+    trial.params.pop("c")
+    opt.history[0].params["a"] = 77.0
+    assert trial.params == trial.x == opt.history[0].params == before
     with pytest.raises(TellError, match="trial 0 is of another optimizer"):
-        opt.tell(trial, 1.0)
-    opt.tell(trial.id, 1.0)
+        opt.tell(Optimizer(SPACE, budget=5, seed=1).ask(), 1.0)
+    opt.tell(trial, 1.0)
+
+
+def test_a_choice_that_is_a_list_can_be_changed_by_nobody():
+    choices = [[1], [2, 3]]
+    opt = Optimizer({"layers": Categorical(choices), "a": (0.0, 1.0)}, budget=9)
+    choices[0].append(99)
+    for _ in range(9):
+        trial = opt.ask()
+        trial.params["layers"].append(99)
+        trial.x["layers"].append(99)
+        opt.tell(trial, 1.0).params["layers"].append(99)
+    assert all(r.params["layers"] in ([1], [2, 3]) for r in opt.history)
+    assert Optimizer.from_json(opt.to_json()).history == opt.history
+
+
+def test_trials_can_be_keys():
+    opt = Optimizer({"layers": Categorical([[1], [2, 3]]), "a": (0.0, 1.0)}, budget=4)
+    trials = opt.ask(4)
+    assert {trial: trial.id for trial in trials}[opt.pending[2]] == 2
 
 
 # Telling
@@ -236,6 +257,7 @@ def test_start_points_of_an_array():
         ([[0.5, math.nan]], r"x0\[0\] is .* not a point"),
         ("ab", "x0 is 'ab'. Allowed: a point of the space, or a list"),
         (3, "x0 is 3. Allowed: a point"),
+        (np.array(3.0), r"x0 is array\(3\.\)\. Allowed: a point"),
     ],
 )
 def test_x0_outside_the_space(x0, message):
@@ -354,6 +376,7 @@ def test_a_noisy_finite_space_may_be_asked_again():
         ({"constraints": -1}, "constraints is -1"),
         ({"constraints": True}, "constraints is True"),
         ({"direction": "max"}, "direction is 'max'. Allowed: 'minimize' or 'maximize'"),
+        ({"direction": np.array(["a", "b"])}, "direction is array.*Allowed: 'minimize' or"),
         ({"policy": "ei"}, r"policy is 'ei', of type str. Allowed: a headway\.Policy"),
         ({"surrogate": "rbf"}, r"surrogate is 'rbf', of type str. Allowed: a headway\.Surrogate"),
         ({"noise": -1}, "noise is -1"),
@@ -464,6 +487,32 @@ def test_text_that_was_changed_by_hand(change, message):
         Optimizer.from_json(json.dumps(data))
 
 
+@pytest.mark.parametrize(
+    ("number", "name", "value", "message"),
+    [
+        (0, "index", 1, "x0 has no point 1"),
+        (0, "index", None, "x0 has no point None"),
+        (1, "value", True, "the value of trial 0 is True"),
+        (1, "constraints", [], "trial 0 was told 0 constraints"),
+        (1, "constraints", [1.0, 2.0], "trial 0 was told 2 constraints"),
+        (1, "variance", -1.0, "the variance of trial 0 is -1"),
+        (1, "cost", "much", "the cost of trial 0 is 'much'"),
+        (2, "constraints", None, "the known point 1 was told 0 constraints"),
+        (4, "cost", "much", "the cost of trial 2 is 'much'"),
+    ],
+)
+def test_a_result_that_was_changed_by_hand(number, name, value, message):
+    point = {"a": 0.5, "k": 2, "c": "u"}
+    opt = Optimizer(SPACE, 5, constraints=1, x0=point)
+    opt.tell(opt.ask(), 1.0, constraints=[-1.0])
+    opt.tell_known(point, 2.0, constraints=[-1.0])
+    opt.tell(opt.ask(), failed=True)
+    data = json.loads(opt.to_json())
+    data["events"][number][name] = value
+    with pytest.raises(CheckpointError, match=f"event {number} of the stored run.*{message}"):
+        Optimizer.from_json(json.dumps(data))
+
+
 def test_a_failing_proposal_changes_nothing(monkeypatch):
     opt = Optimizer(SPACE, 5)
     opt.tell(opt.ask(), 1.0)
@@ -498,6 +547,6 @@ def test_replay_needs_a_new_optimizer():
 
 def test_messages():
     opt = Optimizer(SPACE, 2)
-    assert opt.message == "Budget is left: 0 of 2 evaluations."
+    assert opt.message == "Budget is left; used so far: 0 of 2 evaluations."
     opt.ask(2)
     assert opt.message == "The budget is spent: 2 of 2 evaluations (2 of them still running)."

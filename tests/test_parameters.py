@@ -95,9 +95,11 @@ def test_choices_are_told_apart_by_type_and_value() -> None:
     assert Categorical([1]) != 1
 
 
-def test_a_choice_is_the_object_given() -> None:
+def test_a_choice_is_kept_as_it_was_given() -> None:
     layers = [64, 64]
-    assert Categorical([layers]).value(0.0) is layers
+    choices = Categorical([layers])
+    layers.append(8)
+    assert choices.value(0.0) == [64, 64] and choices.code([64, 64]) == 0.0
 
 
 def test_conditions_are_kept_as_parent_and_values() -> None:

@@ -49,7 +49,7 @@ def test_the_day_when_it_is_not_today(optimizer):
     optimizer.extend(Budget(evaluations=1000))
     assert re.search(r"ends about \w{3} \d\d:\d\d, ", summary(optimizer))
     optimizer.extend(Budget(evaluations=10**6))
-    assert re.search(r"ends about \d{4}-\d\d-\d\d$", summary(optimizer))
+    assert re.search(r"ends about \d{4}-\d\d-\d\d, ", summary(optimizer))
 
 
 def test_before_the_first_value():
@@ -74,6 +74,15 @@ def test_the_line_fits_a_narrow_terminal(optimizer, monkeypatch):
     assert stream.getvalue() == "\rheadway: 2 of 50 ev\x1b[K"
 
 
+def test_the_usual_terminal_shows_when_the_run_will_end(optimizer, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    optimizer.extend(50)
+    optimizer.tell(optimizer.ask(), 0.00284782)
+    ProgressLine("auto", stream).update(optimizer)
+    assert re.search(r"ends about \d\d:\d\d", stream.getvalue())
+
+
 def test_elsewhere_nothing_unless_asked_for(optimizer):
     for mode, lines in (("auto", 0), (False, 0), (True, 2)):
         stream = io.StringIO()
@@ -91,6 +100,15 @@ def test_a_terminal_that_was_closed_does_not_end_the_run(optimizer):
     line = ProgressLine(True, Closed())
     line.update(optimizer)
     line.close()
+
+
+def test_a_stream_that_was_closed_before(optimizer):
+    stream = io.StringIO()
+    stream.close()
+    for mode in ("auto", True):
+        line = ProgressLine(mode, stream)
+        line.update(optimizer)
+        line.close()
 
 
 def test_no_terminal_at_all(optimizer, monkeypatch):

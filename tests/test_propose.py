@@ -17,7 +17,7 @@ from headway.budget import Clock
 from headway.direction.updates import DivergenceWarning, exact
 from headway.direction.vmf import Direction
 from headway.errors import SpaceExhausted
-from headway.parameters import Integer
+from headway.parameters import Integer, Ordinal
 from headway.policy import Policy
 from headway.proposal import GREEDY, REOPENED, Settings
 from headway.propose import propose
@@ -95,6 +95,13 @@ def test_what_is_handed_in_is_not_changed():
     assert json.dumps(facts.state) == state
     for name in ("Z", "y", "failed", "constraints", "Zp"):
         np.testing.assert_array_equal(getattr(facts, name), getattr(before, name))
+
+
+def test_a_program_that_has_numpy_raise_gets_its_points_too():
+    run = Run(SPACES["mixed"], 12, PRESETS["mes"])
+    with np.errstate(all="raise"):
+        Z = run.steps(12, value)
+    np.testing.assert_array_equal(Z, Run(SPACES["mixed"], 12, PRESETS["mes"]).steps(12, value))
 
 
 def test_the_seed_and_the_trial_decide_on_the_random_numbers():
@@ -322,6 +329,16 @@ def test_a_rugged_function_that_looks_noisy_is_not_asked_twice(seed):
         looked_noisy |= any(fit["noisy"] for fit in run.state.get("fits", ()))
     assert len({tuple(z) for z in run.Z}) == 80
     assert looked_noisy or seed  # so that the question is put at all
+
+
+@pytest.mark.parametrize("space", [{"o": Ordinal([7])}, {"i": Integer(0, 2)}])
+def test_with_noise_a_design_larger_than_its_space_goes_round_again(space):
+    space = Space.of(space)
+    run = Run(space, 12, surrogate=Surrogate(noise=0.1), design=3 * space.size)
+    for turn in range(1, 4):
+        run.steps(space.size, value)
+        assert np.all(np.unique(run.Z, axis=0, return_counts=True)[1] == turn)
+    run.steps(3, value)
 
 
 def test_with_noise_a_finite_space_may_be_asked_again():
@@ -637,6 +654,16 @@ def test_values_of_any_scale(policy, scale):
     why = run.last.why
     assert np.isfinite(why.mean) and np.isfinite(why.sd) and why.sd >= 0
     assert abs(why.mean) < 10 * abs(scale)
+
+
+@pytest.mark.parametrize("penalty", [np.finfo(float).max, -np.finfo(float).max])
+def test_the_largest_float_as_a_penalty(penalty):
+    run = Run(SPACES["continuous"], 16)
+    run.steps(13, lambda z: penalty if z[0] < 0.5 else value(z))
+    both = Run(SPACES["continuous"], 16)
+    both.steps(13, lambda z: penalty if z[0] < 0.5 else -penalty)
+    for last in (run.last, both.last):
+        assert_point(last.z, SPACES["continuous"])
 
 
 def test_values_below_the_smallest_normal_number_count_as_equal():

@@ -11,7 +11,7 @@ import pytest
 
 import headway
 import headway.optimizer
-from headway import Budget, EveryTrialFailed, Integer, Outcome
+from headway import Budget, Categorical, EveryTrialFailed, Integer, Outcome
 from headway.errors import BudgetError, SettingError
 
 SPACE = {"a": (0.0, 1.0), "k": Integer(1, 4)}
@@ -179,7 +179,7 @@ def exit_now():
 
 
 def test_a_cost_budget_and_an_f_that_says_no_cost():
-    with pytest.raises(EveryTrialFailed, match=r"told without its cost.*Outcome\(value, cost="):
+    with pytest.raises(EveryTrialFailed, match=r"without its cost.*, cost=\.\.\.\)\. Mend f"):
         headway.minimize(bowl, SPACE, budget=Budget(cost=10))
 
 
@@ -196,7 +196,7 @@ def test_every_trial_failed(budget, design, calls):
     assert len(seen) == calls
     message = str(caught.value)
     assert message.startswith(f"all {calls} trials failed, so there is nothing to go by. The first")
-    assert f"trial 0 at {seen[0]}" in message
+    assert f"trial 0 at {seen[0]}" in message and ".." not in message
     result = caught.value.result
     assert result.x is None and math.isnan(result.fun) and not result.success
     assert result.nfev == calls and "Nothing has a value." in result.message
@@ -226,6 +226,21 @@ def test_a_mended_f_gets_another_initial_design(tmp_path):
     assert result.nfev == 8 and "6 failed." in result.message
 
 
+def test_a_function_may_take_its_parameters_apart():
+    def f(p):
+        p["layers"].append(p.pop("a"))
+        return float(len(p["layers"]))
+
+    space = {"a": (0.0, 1.0), "layers": Categorical([[1], [2, 3]])}
+    result = headway.minimize(f, space, budget=8, **QUICK)
+    assert result.fun == 2.0 and result.x["layers"] == [1] and "a" in result.x
+
+
+def test_a_space_of_one_noisy_point_spends_the_budget():
+    result = headway.minimize(lambda p: 1.0, {"a": Categorical(["u"])}, budget=5, noise=0.1)
+    assert result.nfev == 5 and result.message == "The budget is spent: 5 of 5 evaluations."
+
+
 # Other ends
 
 
@@ -240,7 +255,9 @@ def test_ctrl_c_ends_the_run_with_what_is_known():
 
     result = headway.minimize(f, SPACE, budget=9, **QUICK)
     assert not result.success and result.fun == 1.0 and result.nfev == 3
-    assert result.message.startswith("The run was interrupted. Budget is left: 4 of 9 evaluations")
+    assert result.message.startswith(
+        "The run was interrupted. Budget is left; used so far: 4 of 9 evaluations"
+    )
     assert result.history[3].status == "running"
 
 
@@ -289,7 +306,10 @@ def test_an_error_of_a_proposal_carries_the_result(monkeypatch):
     with pytest.raises(np.linalg.LinAlgError) as caught:
         headway.minimize(bowl, SPACE, budget=9, **QUICK)
     assert caught.value.result.nfev == 3
-    assert caught.value.result.message == "The run broke off. Budget is left: 3 of 9 evaluations."
+    assert (
+        caught.value.result.message
+        == "The run broke off. Budget is left; used so far: 3 of 9 evaluations."
+    )
 
 
 def test_progress_on_request(capsys):

@@ -41,6 +41,7 @@ class Checkpoint:
         try:
             self._whole = 0  # bytes of whole lines
             self._written = 0  # events in them
+            self._has_name = os.fstat(self._fd).st_nlink > 0  # some file systems do not count
             self.header: dict[str, Any] | None = None
             self.events: list[Event] = []
             self._read()
@@ -85,7 +86,14 @@ class Checkpoint:
         if not data:
             return
         try:
-            if os.fstat(self._fd).st_size != self._whole:
+            status = os.fstat(self._fd)
+            if self._has_name and status.st_nlink == 0:
+                raise CheckpointError(
+                    f"the checkpoint {str(self.path)!r} was deleted or replaced during the run. "
+                    f"Allowed: a file that stays where it is. What the run knew is in this "
+                    f"error's result and history. Start again with another name."
+                )
+            if status.st_size != self._whole:
                 os.ftruncate(self._fd, self._whole)
             _write(self._fd, data)
             os.fsync(self._fd)

@@ -6,7 +6,7 @@ import numbers
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -58,8 +58,8 @@ def settings(
 
 def direction(given: object) -> Direction:
     """Which way is better."""
-    if isinstance(given, str) and (given == "minimize" or given == "maximize"):
-        return given
+    if isinstance(given, str) and given in get_args(Direction):
+        return cast(Direction, given)
     raise SettingError(
         f"direction is {given!r}. Allowed: 'minimize' or 'maximize'. Choose one of the two."
     )

@@ -178,11 +178,10 @@ class Optimizer:
         name = f"trial {record.id}"
         if failed:
             outcome.failed(name, value=value, constraints=constraints, variance=variance)
-            charged = outcome.positive(cost, f"the cost of {name}")
-            if charged is None and self._budget.cost is not None:
-                charged = self._mean_cost()
-            text = None if error is None else str(error)
-            return self._append("failed", record.id, {"error": text, "cost": charged})
+            paid = outcome.positive(cost, f"the cost of {name}")
+            if paid is None and self._budget.cost is not None:
+                paid = self._mean_cost()
+            return self._append("failed", record.id, {"error": error and str(error), "cost": paid})
         if error is not None:
             raise TellError(
                 f"{name} was told the error {error!r} without failed=True. Allowed: an error "
@@ -303,11 +302,7 @@ class Optimizer:
     def _read(self, event: Event) -> Why | None:
         """Take the time, the budget and the reasons from a stored event; check what it tells."""
         self._before = max(self._before, float(event["t"]))
-        if event["event"] == "x0" and event["index"] not in range(len(self._x0)):
-            raise ValueError(f"x0 has no point {event['index']!r}")
-        if event["event"] == "told" or "value" in event:
-            given = {name: event.get(name) for name in ("constraints", "cost", "variance")}
-            outcome.told(f"the trial {event['id']}", event["value"], **given, k=self._k)
+        outcome.check_stored(event, x0=len(self._x0), k=self._k)
         if event["event"] == "budget":
             self._budget = Budget.from_json(event["budget"])
         return Why.from_json(event["why"]) if "why" in event else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,19 @@ def told(
             f"constraints={k} says. Tell {k}, or set constraints= when you begin."
         )
     return outcome
+
+
+def check_stored(event: Mapping[str, Any], *, x0: int, k: int) -> None:
+    """Refuse a stored event that no optimizer with x0 start points and k constraints wrote."""
+    kind = event["event"]
+    if kind == "x0" and event["index"] not in range(x0):
+        raise ValueError(f"x0 has no point {event['index']!r}")
+    name = f"{'the known point' if kind == 'known' else 'trial'} {event.get('id')}"
+    besides = {key: event.get(key) for key in ("constraints", "cost", "variance")}
+    if kind == "told" or "value" in event:
+        told(name, event["value"], **besides, k=k)
+    elif kind == "failed":
+        positive(besides["cost"], f"the cost of {name}")
 
 
 def failed(name: str, **given: object) -> None:

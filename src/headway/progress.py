@@ -60,7 +60,10 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def summary(optimizer: Optimizer) -> str:
-    """The line: "headway: 12 of 50 evaluations, best 0.39 (trial 9), ends about 14:32, 9 s each"."""
+    """The line: "headway: 12 of 50 evaluations, best 0.39 (trial 9), ends about 14:32, 9 s each".
+
+    What is wanted most comes first, as a narrow terminal cuts the end off.
+    """
     history, seconds = optimizer.history, optimizer.seconds
     used = ledger.spent(history)
     parts = [ledger.describe(optimizer.budget, used, seconds=seconds)]
@@ -73,5 +76,5 @@ def summary(optimizer: Optimizer) -> str:
         if left is not None and left > 0:
             form = "%H:%M" if left < 43200 else "%a %H:%M" if left < 518400 else "%Y-%m-%d"
             parts.append(f"ends about {time.strftime(form, time.localtime(time.time() + left))}")
-        parts.append(f"{ledger.duration(each)} each")  # the first to go on a narrow terminal
+        parts.append(f"{ledger.duration(each)} each")
     return "headway: " + ", ".join(parts)

@@ -14,7 +14,7 @@ from headway.history import Facts
 from headway.policy import Policy
 from headway.scoring import Locality
 from headway.search.design import first_points
-from headway.situation import Situation
+from headway.situation import Situation, may_repeat
 from headway.space import Space
 from headway.surrogate import Surrogate
 from headway.why import Why
@@ -52,6 +52,10 @@ def lacks_data(facts: Facts, design: int) -> bool:
 def design_proposal(facts: Facts, space: Space, settings: Settings) -> Proposal:
     """The next point of the initial design: a Sobol sequence keyed by the seed alone."""
     taken = np.concatenate([facts.Z, facts.Zp])
+    if may_repeat(facts, settings.surrogate) and space.size is not None:
+        # Noisy values of a small space: each point as often as the others, and then once more.
+        points, counts = np.unique(taken, axis=0, return_counts=True)
+        taken = points[counts > len(taken) // space.size]
     z = first_points(space, keyed_rng(settings.seed, DESIGN), taken, start=facts.n_asked)
     return Proposal(z, Why("initial design"), dict(facts.state))
 

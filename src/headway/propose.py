@@ -13,6 +13,8 @@ from collections.abc import MutableMapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from headway.arrays import keyed_rng
 from headway.budget import Clock
 from headway.history import Facts
@@ -43,6 +45,7 @@ from headway.situation import assess, believe, is_new, search_of
 from headway.space import Space
 
 
+@np.errstate(all="warn", under="ignore")  # as numpy has it, whatever the user's program set
 def propose(
     facts: Facts,
     space: Space,

@@ -26,7 +26,7 @@ _MULTIPLICATIONS = 2e9
 # A greedy point nearer than this to a told one (largest difference in the cube) teaches nothing.
 _GREEDY_GAP = 1e-6
 # A value beyond it is taken as this one; nothing below it is changed.
-_LARGEST = 1e300
+_LARGEST = 1e307
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ def assess(
     F, groups = space.embed(facts.Z), space.groups
     told = ~facts.failed
     y = _bounded(np.where(told, facts.y, np.max(facts.y[told])))
+    C = _bounded(facts.constraints)
     fits = facts.state.get("fits", [None] * (1 + facts.constraints.shape[1]))
     caches = [cache.setdefault(f"model {i}", {}) for i in range(len(fits))]
     Fp = space.embed(facts.Zp)
@@ -71,7 +72,7 @@ def assess(
     constraints = tuple(
         fit_model(
             surrogate.for_constraint(),
-            Data(F[told], groups, _bounded(facts.constraints[told, i]), None),
+            Data(F[told], groups, C[told, i], None),
             state=fits[i + 1],
             cache=caches[i + 1],
         )
@@ -79,11 +80,11 @@ def assess(
     )
     feasible = told & np.all(facts.constraints <= 0.0, axis=1)
     # Noise that is only guessed from the values decides on the best point, not on asking again.
-    known = facts.variance is not None or (surrogate.noise != "auto" and surrogate.noise > 0)
+    known = may_repeat(facts, surrogate)
     noisy = known or bool(objective.state["noisy"])
     row = _best_row(objective, F, feasible, noisy=noisy)
     if row is None:
-        row = _least_infeasible(facts.constraints, told)
+        row = _least_infeasible(C, told)
     best = objective.gp.posterior_mean(F[row : row + 1])[0] if noisy else objective.gp.z[row]
     # A pending point that is believed to improve leaves its copies nothing to gain.
     best = min(best, *_believed(objective, constraints, Fp))
@@ -131,12 +132,17 @@ def believe(
     return Belief.of(Z, gp.sample(situation.space.embed(Z), policy.draws, rng))
 
 
+def may_repeat(facts: Facts, surrogate: Surrogate) -> bool:
+    """Whether the values are known to be noisy, so that a point may be asked again."""
+    return facts.variance is not None or (surrogate.noise != "auto" and surrogate.noise > 0)
+
+
 def is_new(z: Array, situation: Situation) -> bool:  # (d,)
     """Whether a greedy point would teach anything: it is no near-copy of a told one."""
     return float(np.min(np.max(np.abs(situation.taken - z), axis=1))) >= _GREEDY_GAP
 
 
-def _bounded(y: Array) -> Array:  # (n,)
+def _bounded(y: Array) -> Array:
     """Values that leave their sums and differences room in a float: 1.8e308 is a usual penalty."""
     return np.clip(y, -_LARGEST, _LARGEST)
 

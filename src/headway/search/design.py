@@ -50,10 +50,7 @@ def first_points(space: Space, rng: np.random.Generator, taken: Array, *, start:
         order = order[cdist(Z[order], taken, "chebyshev").min(axis=1) > COPY]
     if len(order):
         return np.asarray(Z[order[0]])
-    try:
-        return np.asarray(untaken(space, taken, rng)[0])
-    except SpaceExhausted:  # the optimizer asks on only where values are noisy
-        return np.asarray(Z[start % count])
+    return np.asarray(untaken(space, taken, rng)[0])
 
 
 def untaken(space: Space, taken: Array, rng: np.random.Generator) -> Array:  # (m, d)
