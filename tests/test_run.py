@@ -12,7 +12,7 @@ import pytest
 import headway
 import headway.optimizer
 from headway import Budget, Categorical, EveryTrialFailed, Integer, Outcome
-from headway.errors import BudgetError, SettingError
+from headway.errors import BudgetError, SettingError, TellError
 
 SPACE = {"a": (0.0, 1.0), "k": Integer(1, 4)}
 QUICK = {"design": 999}  # every point is one of the initial design
@@ -140,6 +140,7 @@ def test_a_finite_space_ends_early_and_says_so():
 
 def test_failures_of_each_kind_are_recorded_and_logged_once_per_kind(caplog):
     bad = [
+        lambda: 3.0,
         divide,
         divide,
         lambda: math.nan,
@@ -159,15 +160,15 @@ def test_failures_of_each_kind_are_recorded_and_logged_once_per_kind(caplog):
         result = headway.minimize(f, SPACE, budget=10, **QUICK)
     assert result.success and result.nfev == 10 and result.fun == 2.5
     assert result.message == "The budget is spent: 10 of 10 evaluations. 8 failed."
-    errors = [r.error for r in result.history][:8]
+    errors = [r.error for r in result.history][1:9]
     assert errors[0] == errors[1] and errors[0].startswith("ZeroDivisionError: division by zero (")
     assert errors[2:4] == ["f returned nan", "f returned inf"]
     assert errors[4].startswith("the value of f is None: is a return missing?")
     assert errors[5].startswith("the value of f is '1', of type str")
     assert errors[6].startswith("SystemExit: 3")
-    assert errors[7].startswith("trial 7 was told 1 constraints. Allowed: 0")
+    assert errors[7].startswith("trial 8 was told 1 constraints. Allowed: 0")
     assert len(caplog.records) == 5  # ZeroDivisionError, nan, inf, TellError, SystemExit
-    assert "trial 0 failed: ZeroDivisionError" in caplog.text and "Traceback" in caplog.text
+    assert "trial 1 failed: ZeroDivisionError" in caplog.text and "Traceback" in caplog.text
 
 
 def divide():
@@ -179,11 +180,27 @@ def exit_now():
 
 
 def test_a_cost_budget_and_an_f_that_says_no_cost():
-    with pytest.raises(EveryTrialFailed, match=r"without its cost.*, cost=\.\.\.\)\. Mend f"):
+    with pytest.raises(TellError, match=r"without its cost.*, cost=\.\.\.\)\. Mend f"):
         headway.minimize(bowl, SPACE, budget=Budget(cost=10))
 
 
-@pytest.mark.parametrize(("budget", "design", "calls"), [(50, None, 3), (50, 7, 7), (2, 7, 2)])
+@pytest.mark.parametrize("value", [None, "1", Outcome(1.0, [1.0])])
+def test_an_f_that_answers_in_the_wrong_form_ends_the_run_at_once(value, tmp_path):
+    """Nothing of it is the simulation's fault, and the first evaluation shows it."""
+    path, seen = tmp_path / "run.jsonl", []
+
+    def f(p):
+        seen.append(p)
+        return value if len(seen) == 1 else 2.5
+
+    with pytest.raises(TellError, match=r"trial 0: .* Mend f and call again") as caught:
+        headway.minimize(f, SPACE, budget=8, checkpoint=path)
+    assert len(seen) == 1 and caught.value.result.nfev == 0
+    result = headway.minimize(f, SPACE, budget=8, checkpoint=path)
+    assert result.nfev == 8 and seen[0] == seen[1] and "failed" not in result.message
+
+
+@pytest.mark.parametrize(("budget", "design", "calls"), [(50, None, 5), (50, 7, 7), (2, 7, 2)])
 def test_every_trial_failed(budget, design, calls):
     seen = []
 
@@ -195,7 +212,7 @@ def test_every_trial_failed(budget, design, calls):
         headway.minimize(f, SPACE, budget=budget, design=design)
     assert len(seen) == calls
     message = str(caught.value)
-    assert message.startswith(f"all {calls} trials failed, so there is nothing to go by. The first")
+    assert message.startswith(f"the run stopped early: each of the first {calls} trials failed, so")
     assert f"trial 0 at {seen[0]}" in message and ".." not in message
     result = caught.value.result
     assert result.x is None and math.isnan(result.fun) and not result.success
@@ -218,12 +235,12 @@ def test_a_mended_f_gets_another_initial_design(tmp_path):
     def broken(p):
         raise ValueError("broken")
 
-    settings = {"budget": 8, "checkpoint": tmp_path / "run.jsonl"}
+    settings = {"budget": 12, "checkpoint": tmp_path / "run.jsonl"}
     for _ in range(2):
         with pytest.raises(EveryTrialFailed, match="trial 0"):
             headway.minimize(broken, SPACE, **settings)
     result = headway.minimize(bowl, SPACE, **settings)
-    assert result.nfev == 8 and "6 failed." in result.message
+    assert result.nfev == 12 and "10 failed." in result.message
 
 
 def test_a_function_may_take_its_parameters_apart():

@@ -43,6 +43,8 @@ from headway.trial import Trial
 
 logger = logging.getLogger("headway")
 
+# A design of two or three points may be unlucky; five failures and no value are the function's.
+_FAILURES = 5
 # Waits are cut into pieces, since some systems hear Ctrl-C only between them.
 _POLL = 1.0
 
@@ -268,6 +270,12 @@ class _Loop:
                 return
             except TellError as error:  # constraints or a cost are missing
                 report = Failure("TellError", str(error))
+        if report.kind == "TellError" and not self._has_value():
+            # No simulation failed: f answers in a form that none of its trials could be told in.
+            raise TellError(
+                f"trial {trial.id}: {report.text} Mend f and call again; with checkpoint= this "
+                f"trial is then evaluated first."
+            )
         self.failures += 1
         if report.kind not in self.kinds:
             self.kinds.add(report.kind)
@@ -308,10 +316,13 @@ class _Loop:
         return Result.of(self.optimizer, message=f"The run broke off. {self.optimizer.message}")
 
     def _hopeless(self) -> bool:
-        """Whether the initial design is over and nothing has a value."""
-        if self.failures < self.optimizer.settings.design:
+        """Whether the initial design is over, and then some, and nothing has a value."""
+        if self.failures < max(self.optimizer.settings.design, _FAILURES):
             return False
-        return not any(record.status == "told" for record in self.optimizer.history)
+        return not self._has_value()
+
+    def _has_value(self) -> bool:
+        return any(record.status == "told" for record in self.optimizer.history)
 
     def _call_back(self) -> None:
         if self.callback is None or self.stopped:
@@ -339,7 +350,7 @@ def _resume(optimizer: Optimizer, file: Checkpoint) -> None:
                 f"file, or another."
             ) from error
         found = optimizer.space.difference(stored)
-        found = found and f"of the file's space and this run's: {found}"
+        found = found and f"{found} (this space: this run's; the other: the file's)"
         found = found or difference(file.header, optimizer.header())
         if found is not None:
             raise CheckpointError(
@@ -357,7 +368,8 @@ def _resume(optimizer: Optimizer, file: Checkpoint) -> None:
 def _every_trial_failed(optimizer: Optimizer) -> EveryTrialFailed:
     records = [record for record in optimizer.history if record.status == "failed"]
     return EveryTrialFailed(
-        f"all {len(records)} trials failed, so there is nothing to go by. "
+        f"the run stopped early: each of the first {len(records)} trials failed, so there is "
+        f"nothing to go by. "
         f"{_first_error(optimizer)}Mend f, or leave out of the space where it cannot work; "
         f"what was recorded is in this error's result.",
         result=Result.of(optimizer),

@@ -128,6 +128,14 @@ class Data:
     variance: Array | None  # (n,) or None
     imputed: Bools | None = None  # (n,) rows whose value is made up, for a trial that failed
 
+    def told(self) -> Data:
+        """The rows whose values are not made up."""
+        if self.imputed is None or not np.any(self.imputed):
+            return self
+        rows = ~self.imputed
+        variance = None if self.variance is None else self.variance[rows]
+        return Data(self.F[rows], self.groups, self.y[rows], variance)
+
     def noise(self, warp: Warp, setting: float) -> Array:  # (n,)
         """Known noise in units of z, never below the floor."""
         known = np.broadcast_to(setting, self.y.shape)
@@ -179,6 +187,8 @@ def fit_model(
         gp = GP.given(kernel, data.F, warp.forward(data.y), noise=noise + 1e-2, tau=1.0)
     if gp.factor.jitter:
         notes += (f"jitter {gp.factor.jitter:.0e}",)
+    if state["noisy"]:
+        notes += (f"noise assumed: sd {np.sqrt(hyper.noise) * warp.scale:.2g}",)
     floor = max(NOISE_FLOOR, hyper.noise)
     return Model(gp, warp, np.asarray(lengthscales), {**state, "floor": floor}, notes)
 
@@ -249,9 +259,7 @@ def _choose(surrogate: Surrogate, data: Data, state: Mapping[str, Any] | None) -
         # Noise shows slowly, so its question is put at every fourth point only. A fit without
         # noise explains noise by short scales, from which no climb finds back: start afresh too.
         if surrogate.noise == "auto" and data.variance is None and n // 4 > fitted // 4:
-            rival = _fit(surrogate, data, (best.compress, not noisy), best.hyper, thorough=True)
-            margin = -_NOISE_MARGIN if noisy else _NOISE_MARGIN
-            best = rival if rival.evidence > best.evidence + margin else best
+            best = _question_noise(surrogate, data, best)
     return {
         "hyper": best.hyper.to_json(),
         "compress": best.compress,
@@ -261,10 +269,22 @@ def _choose(surrogate: Surrogate, data: Data, state: Mapping[str, Any] | None) -
     }
 
 
+def _question_noise(surrogate: Surrogate, data: Data, best: _Fit) -> _Fit:
+    """The fit with or without noise, by the evidence of values that were told: a cliff that made-up
+    values put into the data would pass for noise."""
+    told, mine = data.told(), best
+    if told is not data and not best.noisy:
+        mine = _fit(surrogate, told, (best.compress, False), best.hyper, thorough=False)
+    rival = _fit(surrogate, told, (best.compress, not best.noisy), best.hyper, thorough=True)
+    margin = -_NOISE_MARGIN if best.noisy else _NOISE_MARGIN
+    return rival if rival.evidence > mine.evidence + margin else best
+
+
 def _fit(
     surrogate: Surrogate, data: Data, kind: tuple[bool, bool], warm: Hyper | None, *, thorough: bool
 ) -> _Fit:
     compress, noisy = kind
+    data = data.told() if noisy else data  # one noise for all would be that of the made-up values
     warp = Warp.of(data.y, compress=compress)
     z, rows = warp.forward(data.y), _subset(data.F, data.y)
     noise = data.noise(warp, 0.0 if surrogate.noise == "auto" else float(surrogate.noise))
