@@ -53,16 +53,19 @@ def climb(
     metric: Array,  # (c,) natural length of each coordinate
     iterations: int,
     stall: float = 1e-7,  # a gain below this ends a climb
+    curvature: Array | None = None,  # (m, c, c) guesses of -f'' at the starts, positive definite
 ) -> tuple[Array, Array]:  # (m, c), (m,)
     """Climb from every row of X; returns where each start ended and its value."""
     m, c = X.shape
     X = np.clip(X, low, high)
     value, gradient = function(X, np.arange(m))
     best_x, best_h = X.copy(), -value
-    identity = np.broadcast_to(np.diag(metric**2), (m, c, c))
-    state = _State(
-        np.arange(m), X, -value, -gradient, identity.copy(), np.ones(m), np.ones(m, dtype=bool)
-    )
+    if curvature is None:
+        H = np.broadcast_to(np.diag(metric**2), (m, c, c)).copy()
+    else:
+        H = np.asarray(np.linalg.inv(curvature))
+    fresh = np.full(m, curvature is None)
+    state = _State(np.arange(m), X, -value, -gradient, H, np.ones(m), fresh)
     state.keep(np.isfinite(value) & np.all(np.isfinite(gradient), axis=1))
     for _ in range(iterations):
         if not len(state.rows):

@@ -11,8 +11,9 @@ points extend the factor. What it hands on is plain numbers (`Model.state`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any, Literal
 
@@ -242,40 +243,57 @@ def _extends(gp: GP, kernel: Kernel, F: Array, noise: Array, fitted: int) -> boo
 
 
 def _choose(surrogate: Surrogate, data: Data, state: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Fit the current kind of model and, where there is a choice, its rivals."""
-    n = len(data.y)
-    warm = Hyper.from_json(state["hyper"]) if state else None
-    compress = bool(state["compress"]) if state else bool(surrogate.compress)
+    """Fit the current kind of model and, where there is a choice, its rivals.
+
+    Each kind starts from its own last fit, which is near; from another kind's it would be far.
+    """
+    n, state = len(data.y), state or {"n": 0}
+    last = {kind: Hyper.from_json(hyper) for kind, hyper in state.get("kinds", {}).items()}
+    compress = bool(state.get("compress", bool(surrogate.compress)))
     # Noise that is told leaves none to fit, also when it was found before.
-    noisy = bool(state["noisy"]) and data.variance is None if state else False
-    fitted = int(state["n"]) if state else 0
+    noisy = bool(state.get("noisy", False)) and data.variance is None
+    fitted = int(state["n"])
+
+    def fit(data: Data, kind: tuple[bool, bool], other: Hyper | None, *, thorough: bool) -> _Fit:
+        found = _fit(surrogate, data, kind, last.get(_name(kind), other), thorough=thorough)
+        last[_name(kind)] = found.hyper
+        return found
+
     # Every fifth point also climbs from the prior, in case the last optimum has become a side one.
     thorough = n // 5 > fitted // 5
-    best = _fit(surrogate, data, (compress, noisy), warm, thorough=thorough)
+    best = fit(data, (compress, noisy), None, thorough=thorough)
     if n >= _ENOUGH_TO_CHOOSE:
         if surrogate.compress == "evidence":
-            rival = _fit(surrogate, data, (not compress, noisy), best.hyper, thorough=False)
+            rival = fit(data, (not compress, noisy), best.hyper, thorough=False)
             best = max(best, rival, key=lambda fit: fit.evidence)
-        # Noise shows slowly, so its question is put at every fourth point only. A fit without
-        # noise explains noise by short scales, from which no climb finds back: start afresh too.
+        # Noise shows slowly, so its question is put at every fourth point only.
         if surrogate.noise == "auto" and data.variance is None and n // 4 > fitted // 4:
-            best = _question_noise(surrogate, data, best)
+            # A fit without noise explains noise by short scales, from which no climb finds back:
+            # the first time and now and then, it starts afresh too.
+            afresh = _name((best.compress, not best.noisy)) not in last or n // 20 > fitted // 20
+            best = _question_noise(partial(fit, thorough=afresh), data, best)
     return {
         "hyper": best.hyper.to_json(),
         "compress": best.compress,
         "noisy": best.noisy,
         "n": n,
         "evidence": best.evidence,
+        "kinds": {kind: hyper.to_json() for kind, hyper in last.items()},
     }
 
 
-def _question_noise(surrogate: Surrogate, data: Data, best: _Fit) -> _Fit:
+def _name(kind: tuple[bool, bool]) -> str:
+    compress, noisy = kind
+    return f"{'compressed' if compress else 'plain'}{' noisy' if noisy else ''}"
+
+
+def _question_noise(fit: Callable[..., _Fit], data: Data, best: _Fit) -> _Fit:
     """The fit with or without noise, by the evidence of values that were told: a cliff that made-up
     values put into the data would pass for noise."""
     told, mine = data.told(), best
     if told is not data and not best.noisy:
-        mine = _fit(surrogate, told, (best.compress, False), best.hyper, thorough=False)
-    rival = _fit(surrogate, told, (best.compress, not best.noisy), best.hyper, thorough=True)
+        mine = fit(told, (best.compress, False), best.hyper)
+    rival = fit(told, (best.compress, not best.noisy), best.hyper)
     margin = -_NOISE_MARGIN if best.noisy else _NOISE_MARGIN
     return rival if rival.evidence > mine.evidence + margin else best
 
