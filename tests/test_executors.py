@@ -266,9 +266,14 @@ def test_ctrl_c_with_threads_keeps_what_has_ended(tmp_path):
         return 1.0
 
     done, counting = [], threading.Lock()
-    with ThreadPoolExecutor(2) as pool:
-        result = headway.minimize(f, SPACE, budget=30, executor=pool, checkpoint=path, **QUICK)
-        release.set()
+    # A shell that starts the tests in the background has them ignore the signal.
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            result = headway.minimize(f, SPACE, budget=30, executor=pool, checkpoint=path, **QUICK)
+            release.set()
+    finally:
+        signal.signal(signal.SIGINT, usual)
     assert result.nfev >= 4 and "interrupted" in result.message
     left = [r.id for r in result.history if r.status == "running"]
     assert left and f"Left in flight: {', '.join(map(str, left))}." in result.message
