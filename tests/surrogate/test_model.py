@@ -90,6 +90,18 @@ def test_noise_is_found_where_it_is_and_not_where_it_is_not():
     assert not fit_model(Surrogate(), made(40)).state["noisy"]
 
 
+def test_failures_of_a_quiet_function_are_not_taken_for_noise():
+    data = made(60, seed=3)
+    imputed = data.F[:, 0] + data.F[:, 1] > 1.3
+    y = np.where(imputed, data.y.max() + 2.0 * np.ptp(data.y), data.y)
+    assert 10 < imputed.sum() < 30
+    state = None
+    for n in range(10, 61, 5):
+        part = replace(data, F=data.F[:n], y=y[:n], imputed=imputed[:n])
+        state = plain(fit_model(Surrogate(), part, state=state).state)
+        assert not state["noisy"]
+
+
 def test_noise_once_found_is_given_up_when_the_data_speak_against_it():
     data = made(40)
     state = fit_model(Surrogate(compress=False), made(40, noise=0.3)).state

@@ -129,13 +129,10 @@ class Data:
     variance: Array | None  # (n,) or None
     imputed: Bools | None = None  # (n,) rows whose value is made up, for a trial that failed
 
-    def told(self) -> Data:
-        """The rows whose values are not made up."""
-        if self.imputed is None or not np.any(self.imputed):
-            return self
-        rows = ~self.imputed
-        variance = None if self.variance is None else self.variance[rows]
-        return Data(self.F[rows], self.groups, self.y[rows], variance)
+    @property
+    def made_up(self) -> bool:
+        """Whether some rows' values are."""
+        return self.imputed is not None and bool(np.any(self.imputed))
 
     def noise(self, warp: Warp, setting: float) -> Array:  # (n,)
         """Known noise in units of z, never below the floor."""
@@ -254,24 +251,26 @@ def _choose(surrogate: Surrogate, data: Data, state: Mapping[str, Any] | None) -
     noisy = bool(state.get("noisy", False)) and data.variance is None
     fitted = int(state["n"])
 
-    def fit(data: Data, kind: tuple[bool, bool], other: Hyper | None, *, thorough: bool) -> _Fit:
-        found = _fit(surrogate, data, kind, last.get(_name(kind), other), thorough=thorough)
+    def fit(kind: tuple[bool, bool], other: Hyper | None, *, thorough: bool, told: bool) -> _Fit:
+        warm = last.get(_name(kind), other)
+        found = _fit(surrogate, data, kind, warm, thorough=thorough, told=told)
         last[_name(kind)] = found.hyper
         return found
 
     # Every fifth point also climbs from the prior, in case the last optimum has become a side one.
     thorough = n // 5 > fitted // 5
-    best = fit(data, (compress, noisy), None, thorough=thorough)
+    best = fit((compress, noisy), None, thorough=thorough, told=noisy)
     if n >= _ENOUGH_TO_CHOOSE:
         if surrogate.compress == "evidence":
-            rival = fit(data, (not compress, noisy), best.hyper, thorough=False)
+            rival = fit((not compress, noisy), best.hyper, thorough=False, told=noisy)
             best = max(best, rival, key=lambda fit: fit.evidence)
         # Noise shows slowly, so its question is put at every fourth point only.
         if surrogate.noise == "auto" and data.variance is None and n // 4 > fitted // 4:
             # A fit without noise explains noise by short scales, from which no climb finds back:
             # the first time and now and then, it starts afresh too.
             afresh = _name((best.compress, not best.noisy)) not in last or n // 20 > fitted // 20
-            best = _question_noise(partial(fit, thorough=afresh), data, best)
+            question = partial(fit, other=best.hyper, thorough=afresh, told=True)
+            best = _question_noise(question, best, made_up=data.made_up)
     return {
         "hyper": best.hyper.to_json(),
         "compress": best.compress,
@@ -287,24 +286,29 @@ def _name(kind: tuple[bool, bool]) -> str:
     return f"{'compressed' if compress else 'plain'}{' noisy' if noisy else ''}"
 
 
-def _question_noise(fit: Callable[..., _Fit], data: Data, best: _Fit) -> _Fit:
+def _question_noise(fit: Callable[..., _Fit], best: _Fit, *, made_up: bool) -> _Fit:
     """The fit with or without noise, by the evidence of values that were told: a cliff that made-up
     values put into the data would pass for noise."""
-    told, mine = data.told(), best
-    if told is not data and not best.noisy:
-        mine = fit(told, (best.compress, False), best.hyper)
-    rival = fit(told, (best.compress, not best.noisy), best.hyper)
+    mine = fit((best.compress, False)) if made_up and not best.noisy else best
+    rival = fit((best.compress, not best.noisy))
     margin = -_NOISE_MARGIN if best.noisy else _NOISE_MARGIN
     return rival if rival.evidence > mine.evidence + margin else best
 
 
 def _fit(
-    surrogate: Surrogate, data: Data, kind: tuple[bool, bool], warm: Hyper | None, *, thorough: bool
+    surrogate: Surrogate,
+    data: Data,
+    kind: tuple[bool, bool],
+    warm: Hyper | None,
+    *,
+    thorough: bool,
+    told: bool,  # by told values alone, in the units of all
 ) -> _Fit:
     compress, noisy = kind
-    data = data.told() if noisy else data  # one noise for all would be that of the made-up values
     warp = Warp.of(data.y, compress=compress)
     z, rows = warp.forward(data.y), _subset(data.F, data.y)
+    if told and data.imputed is not None:
+        rows = rows[~data.imputed[rows]]
     noise = data.noise(warp, 0.0 if surrogate.noise == "auto" else float(surrogate.noise))
     evidence = Evidence.of(
         surrogate.kernel,
