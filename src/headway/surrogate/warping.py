@@ -18,6 +18,8 @@ import numpy as np
 from headway.arrays import Array
 
 _LOG_LARGEST = float(np.log(1e308))
+# Of the largest value. Quotients by subnormal numbers overflow, or seem to in vectorised loops.
+_LEAST_SPREAD = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ class Warp:
         if compress:
             better = y[y <= knee] - knee
             spread = _root_mean_square(better)
-            # The better half is one value, but for rounding: no unit.
-            if not spread > 1e-12 * float(np.quantile(y, 0.75) - knee):
+            # The better half is one value, but for rounding, or lost beside the largest: no unit.
+            if not spread > max(1e-12 * float(np.quantile(y, 0.75) - knee), _LEAST_SPREAD):
                 spread = np.inf
         raw = cls(0.0, 1.0, knee, spread).forward(y)
         centre = float(np.mean(raw))
