@@ -169,7 +169,7 @@ def test_no_module_or_function_is_longer_than_a_reader_bears():
 
 
 def test_the_straight_line_is_at_most_forty_lines():
-    """DESIGN: READ THIS FIRST: `propose` itself."""
+    """The straight line stays one that is read in a minute."""
     tree = ast.parse((ROOT / "propose.py").read_text())
     line = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "propose")
     assert line.end_lineno - line.lineno + 1 <= 40
