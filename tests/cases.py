@@ -123,7 +123,7 @@ class Run:
             self.facts(),
             self.space,
             Settings(self.policy, self.surrogate, self.seed, self.design),
-            clock=Clock(min(p, 1.0), min(p, p0, 1.0), max(self.budget - used, 0)),
+            clock=Clock(min(p, 1.0), min(p, p0, 1.0)),
             trial_id=self.asked,
             cache=self.cache,
         )

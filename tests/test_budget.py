@@ -94,17 +94,17 @@ def test_what_is_left():
 def test_the_clock_holds_p0_where_the_design_ended():
     records = [record(i, asked=2.0 * i, ended=2.0 * i + 1) for i in range(5)]
     budget = Budget(evaluations=10)
-    assert ledger.clock(budget, History(), design=3) == Clock(0.0, 0.0, 10)
-    assert ledger.clock(budget, History(tuple(records[:2])), design=3) == Clock(0.2, 0.2, 8)
-    assert ledger.clock(budget, History(tuple(records[:3])), design=3) == Clock(0.3, 0.3, 7)
-    assert ledger.clock(budget, History(tuple(records)), design=3) == Clock(0.5, 0.3, 5)
+    assert ledger.clock(budget, History(), design=3) == Clock(0.0, 0.0)
+    assert ledger.clock(budget, History(tuple(records[:2])), design=3) == Clock(0.2, 0.2)
+    assert ledger.clock(budget, History(tuple(records[:3])), design=3) == Clock(0.3, 0.3)
+    assert ledger.clock(budget, History(tuple(records)), design=3) == Clock(0.5, 0.3)
     # By time p0 is the end of the last trial that had finished by then.
     assert ledger.clock(Budget(seconds=20), History(tuple(records)), design=3) == Clock(
-        9 / 20, 5 / 20, None
+        9 / 20, 5 / 20
     )
     # A raised budget opens the run again: both fractions shrink.
     assert ledger.clock(Budget(evaluations=20), History(tuple(records)), design=3) == Clock(
-        0.25, 0.15, 15
+        0.25, 0.15
     )
 
 
@@ -112,7 +112,7 @@ def test_known_points_shorten_the_design_and_a_cancelled_trial_does_not_count():
     known = [record(0, source="known", ended=0.0), record(1, source="known", ended=0.0)]
     asked = [record(2, ended=1.0), record(3, "cancelled", ended=1.0), record(4, ended=2.0)]
     clock = ledger.clock(Budget(evaluations=10), History((*known, *asked)), design=3)
-    assert clock == Clock(0.2, 0.1, 8)
+    assert clock == Clock(0.2, 0.1)
 
 
 def test_the_words():

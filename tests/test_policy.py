@@ -148,7 +148,7 @@ def test_a_schedule_that_returns_no_number_is_named(bad):
         ({"kappa": True}, r"kappa is True"),
         ({"finish": 1.5}, r"finish is 1.5; it is a number at least 0 and at most 1"),
         ({"finish": -0.1}, r"finish is -0.1"),
-        ({"reopen": float("nan")}, r"reopen is nan; it is a number"),
+        ({"reopen": float("nan")}, r"reopen is nan; it is a number that is finite"),
         ({"size": (4.0,)}, r"size is \(4.0,\); it is a pair, at the start and at the end"),
         ({"size": (1.0, 2.0, 3.0)}, r"it is a pair"),
         ({"size": 4.0}, r"size is 4.0; it is a pair, at the start and at the end"),

@@ -108,7 +108,7 @@ def test_a_program_that_has_numpy_raise_gets_its_points_too():
 def test_the_seed_and_the_trial_decide_on_the_random_numbers():
     run = started()
     settings_ = Settings(run.policy, run.surrogate, 0, 4)
-    clock = Clock(0.3, 0.1, 20)
+    clock = Clock(0.3, 0.1)
 
     def z(settings_, trial_id):
         return propose(
@@ -508,7 +508,7 @@ def test_draws_in_another_category_are_not_near():
     situation = replace(situation, objective=smooth)
     away = situation.centre.copy()
     away[2] = (away[2] + 1) % 3
-    clock = Clock(0.6, 0.2, 10)
+    clock = Clock(0.6, 0.2)
     spread = locality(run.policy, situation, Belief(np.tile(away, (9, 1)), np.zeros(9)), clock)
     here = np.tile(situation.centre, (9, 1))
     sure = locality(run.policy, situation, Belief(here, np.zeros(9)), clock)
@@ -858,7 +858,7 @@ def test_any_history_has_a_next_point(
         facts,
         space,
         Settings(PRESETS[policy], Surrogate(noise=0.0), seed, 1),
-        clock=Clock(progress, min(progress, 0.1), None),
+        clock=Clock(progress, min(progress, 0.1)),
         trial_id=n + pending,
         cache={},
     )
@@ -877,7 +877,7 @@ def test_any_finite_values_have_a_next_point(values, seed):
         facts,
         space,
         Settings(Policy(), Surrogate(), seed, 1),
-        clock=Clock(0.5, 0.1, 5),
+        clock=Clock(0.5, 0.1),
         trial_id=len(values),
         cache={},
     )

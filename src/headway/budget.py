@@ -82,7 +82,6 @@ class Clock:
 
     progress: float  # p, the trial being proposed not included
     design_progress: float  # p0, equal to p while the design lasts
-    remaining: int | None  # evaluations left, the one being proposed included
 
 
 def spent(history: History) -> Spent:
@@ -139,7 +138,7 @@ def clock(budget: Budget, history: History, *, design: int) -> Clock:
     now = progress(budget, used)
     last = _first_after_design(history, design)
     began = now if last is None else progress(budget, _spent_before(history, last))
-    return Clock(now, min(now, began), evaluations_left(budget, used))
+    return Clock(now, min(now, began))
 
 
 def describe(budget: Budget, used: Spent, *, seconds: float) -> str:

@@ -43,8 +43,8 @@ def late(progress: float) -> float:
 
 SCHEDULES: Mapping[str, Schedule] = {"linear": linear, "late": late}
 # As linear, times the concentration of the belief in [0, 1]: of its directions (their mean
-# resultant length) for "direction", of its places (the share within a length-scale of the best
-# point) for the annealed terms. A belief that is spread out keeps the search open.
+# resultant length) for "direction", of its places (the share within half a length-scale of the
+# best point) for the annealed terms. A belief that is spread out keeps the search open.
 ADAPTIVE = "adaptive"
 
 
@@ -105,7 +105,7 @@ class Policy:
 
     @classmethod
     def default(cls) -> Policy:
-        """Log EI, the annealed belief, a greedy finish."""
+        """Log EI, the annealed belief that re-opens, a greedy finish."""
         return cls()
 
     @classmethod
@@ -229,5 +229,7 @@ def _number(
         if inside and math.isfinite(value):
             return
     bound = f"above {low:g}" if open_low else f"at least {low:g}"
+    if low == -math.inf:
+        bound = "that is finite"
     upper = "" if high == math.inf else f" and at most {high:g}"
     raise SettingError(f"{name} is {value!r}; it is a number {bound}{upper}")

@@ -57,7 +57,8 @@ def design_proposal(facts: Facts, space: Space, settings: Settings) -> Proposal:
         points, counts = np.unique(taken, axis=0, return_counts=True)
         taken = points[counts > len(taken) // space.size]
     z = first_points(space, keyed_rng(settings.seed, DESIGN), taken, start=facts.n_asked)
-    return Proposal(z, Why("initial design"), dict(facts.state))
+    state = {name: facts.state[name] for name in ("fits", "direction") if name in facts.state}
+    return Proposal(z, Why("initial design"), state)
 
 
 def explained(

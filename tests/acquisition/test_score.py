@@ -158,7 +158,8 @@ def test_the_share_of_the_local_term():
     z = points(space, 1, seed=8)[0]
     score = score_of(space, "ei", "nearness", 0, (1.0, 0.25))
     assert score.local_share(z) == pytest.approx(0.25 * score.local(z[None])[0][0])
-    assert score.value(z[None])[0] == pytest.approx(score.base(z[None])[0] + score.local_share(z))
+    base = score_of(space, "ei", "none", 0).value(z[None])[0]
+    assert score.value(z[None])[0] == pytest.approx(base + score.local_share(z))
     assert score_of(space, "ei", "none", 0).local_share(z) is None
 
 

@@ -36,18 +36,14 @@ class Score:
     local_weight: float = 1.0
 
     def value(self, Z: Array) -> Array:  # (m, d) -> (m,)
-        total = self.base(Z)
-        if self.local is not None and self.local_weight:
-            total = total + self.local_weight * self.local(Z)[0]
-        return total
-
-    def base(self, Z: Array) -> Array:  # (m, d) -> (m,)
-        """The weighted acquisition without the local term."""
         F = self.space.embed(Z)
         total = np.zeros(len(Z))
         for gp, term in self.parts:
             total += term(*gp.predict(F))[0]
-        return self.base_weight * total if self.base_weight != 1.0 else total
+        total = self.base_weight * total
+        if self.local is not None and self.local_weight:
+            total = total + self.local_weight * self.local(Z)[0]
+        return total
 
     def local_share(self, z: Array) -> float | None:  # (d,)
         """What the weighted local term adds at a point; None without one."""
@@ -70,8 +66,7 @@ class Score:
             value, by_mu, by_sigma = term(mu, sigma)
             total += value
             gradient[:, columns] += by_mu[:, None] * d_mu + by_sigma[:, None] * d_sigma
-        if self.base_weight != 1.0:
-            total, gradient = self.base_weight * total, self.base_weight * gradient
+        total, gradient = self.base_weight * total, self.base_weight * gradient
         if self.local is not None and self.local_weight:
             value, slope = self.local(Z)
             total, gradient = (

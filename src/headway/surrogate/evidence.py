@@ -112,15 +112,9 @@ class Evidence:
     def value(self, theta: Array) -> tuple[float, Array]:
         """Evidence and its gradient; one factorisation, O(n^3)."""
         n, p = len(self.z), len(self.P)
-        weights = np.exp(-2.0 * theta[:p])
-        scale = float(np.exp(theta[p]))
-        noise = np.full(n, np.exp(theta[p + 1])) if self.noise is None else self.noise
+        weights, scale, noise = self._read(theta)
         phi, slope = PROFILES[self.kernel](weights @ self.P)
-        K = np.empty((n, n))
-        K.ravel()[self.flat] = scale * phi
-        K.ravel()[:: n + 1] = scale + noise
-        # Row order with the upper half filled is Fortran order with the lower half filled.
-        L = cholesky(K.T)
+        L = self._factor(scale, phi, noise)
         if L is None:
             return -_HOPELESS, np.zeros(len(theta))
         both, _ = lapack.dpotrs(L, np.column_stack([self.z, np.ones(n)]), lower=1)
@@ -139,6 +133,21 @@ class Evidence:
             gradient[p + 1] = 0.5 * noise[0] * float(np.sum(W_diagonal))
         return self._with_prior(theta, value, gradient)
 
+    def _read(self, theta: Array) -> tuple[Array, float, Array]:
+        """1 / l^2 (p,), s2 and the noise (n,) of theta."""
+        n, p = len(self.z), len(self.P)
+        noise = np.full(n, np.exp(theta[p + 1])) if self.noise is None else self.noise
+        return np.exp(-2.0 * theta[:p]), float(np.exp(theta[p])), noise
+
+    def _factor(self, scale: float, phi: Array, noise: Array) -> Array | None:
+        """The Cholesky factor of K, or None."""
+        n = len(self.z)
+        K = np.empty((n, n))
+        K.ravel()[self.flat] = scale * phi
+        K.ravel()[:: n + 1] = scale + noise
+        # Row order with the upper half filled is Fortran order with the lower half filled.
+        return cholesky(K.T)
+
     def information(self, theta: Array) -> Array:  # (q,) -> (q, q)
         """Fisher's information 1/2 tr(K^-1 dK_i K^-1 dK_j), plus the priors' precision.
 
@@ -146,16 +155,13 @@ class Evidence:
         first term): climbs that start with it take a third of the steps.
         """
         n, p = len(self.z), len(self.P)
-        weights, scale = np.exp(-2.0 * theta[:p]), float(np.exp(theta[p]))
-        noise = np.full(n, np.exp(theta[p + 1])) if self.noise is None else self.noise
+        weights, scale, noise = self._read(theta)
         phi, slope = PROFILES[self.kernel](weights @ self.P)
-        K = squareform(scale * phi)
-        K[np.diag_indices(n)] = scale + noise
-        L = cholesky(np.asfortranarray(K))
+        L = self._factor(scale, phi, noise)
         if L is None:
             return np.eye(len(theta))
         changes = [squareform(-2.0 * scale * weights[j] * self.P[j] * slope) for j in range(p)]
-        changes.append(K - np.diag(noise))
+        changes.append(squareform(scale * phi) + scale * np.eye(n))
         if self.noise is None:
             changes.append(np.diag(noise))
         inverted = inverse(L)

@@ -90,7 +90,7 @@ class Factor:
 
 
 def factorise(
-    K: Array,  # (n, n), noise on the diagonal; only the lower triangle is read
+    K: Array,  # (n, n) symmetric, noise on the diagonal
     scale: float,  # what the jitter is measured in: the outputscale
 ) -> Factor:
     """The factor of K, with the least jitter of the ladder that gives one."""

@@ -39,8 +39,8 @@ def triangle(
         return np.asarray(blas.dtrsm(1.0, L, R, lower=1, trans_a=int(transposed)))
     out = np.array(R, order="F")
     for start in range(0, m, width):
-        piece = out[:, start : start + width]  # contiguous columns: solved in place
-        blas.dtrsm(1.0, L, piece, lower=1, trans_a=int(transposed), overwrite_b=1)
+        piece = out[:, start : start + width]
+        piece[:] = blas.dtrsm(1.0, L, piece, lower=1, trans_a=int(transposed), overwrite_b=1)
     return out
 
 
@@ -58,7 +58,7 @@ def product(A: Array, B: Array) -> Array:  # (m, k), (k, n) -> (m, n)
     return out
 
 
-def inverse(L: Array) -> Array:  # (n, n) lower, Fortran order; overwritten
+def inverse(L: Array) -> Array:  # (n, n) lower, Fortran order; may be overwritten
     """K^-1 = L^-T L^-1. LAPACK's own potri uses threads from n = 20 on."""
     n = len(L)
     if n <= _BLOCK or n**3 >= 3 * _LARGE:
@@ -68,7 +68,7 @@ def inverse(L: Array) -> Array:  # (n, n) lower, Fortran order; overwritten
     return product(root.T, root)
 
 
-def cholesky(K: Array) -> Array | None:  # (n, n) lower, Fortran order; overwritten
+def cholesky(K: Array) -> Array | None:  # (n, n) lower, Fortran order; may be overwritten
     """L, lower, or None if K is not positive definite to working precision."""
     n = len(K)
     if n <= _BLOCK or n**3 >= 3 * _LARGE:
