@@ -62,21 +62,25 @@ class Policy:
         place.
     finish: the last share of the budget that minimises the posterior mean.
     reopen: where the best point of the annealed region has a log EI below this (in standardised
-        units), every other step drops the local term and looks everywhere.
+        units), the region is worn out: a closer look refines the best point, if a model of the
+        nearest points alone sees something to gain; else every other step drops the local term and
+        looks everywhere.
     draws, places: how many posterior samples the belief takes, and on how many candidates.
+    closer: whether closer looks are taken, there and in the finish.
     """
 
     acquisition: str = "ei"
     kappa: float = 2.0
-    local: str | None = "belief"
+    local: str | None = "box"
     rule: str | Rule = "exact"
     anchor: str = "last"
     size: tuple[float, float] | None = None
     schedule: str | Schedule = "linear"
     finish: float = 0.1
-    reopen: float = -10.0
+    reopen: float = -9.0
     draws: int = 128
     places: int = 256
+    closer: bool = True
 
     def __post_init__(self) -> None:
         _one_of("acquisition", self.acquisition, ACQUISITIONS)
@@ -98,6 +102,8 @@ class Policy:
             object.__setattr__(self, "size", tuple(self.size))
             for end in self.size:
                 _number("size", end, low=0.0, open_low=True)
+        if not isinstance(self.closer, bool):
+            raise SettingError(f"closer is {self.closer!r}; it is True or False")
         for name in ("draws", "places"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 2:
@@ -105,7 +111,7 @@ class Policy:
 
     @classmethod
     def default(cls) -> Policy:
-        """Log EI, the annealed belief that re-opens, a greedy finish."""
+        """Log EI in an annealed box that re-opens, closer looks, a greedy finish."""
         return cls()
 
     @classmethod

@@ -20,8 +20,9 @@ from headway.surrogate import Surrogate
 from headway.why import Why
 
 # What a trial's random numbers are for; each use has its own, so that none shifts another's.
-DESIGN, BELIEF, SEARCH, FINISH, REOPEN = range(5)
+DESIGN, BELIEF, SEARCH, FINISH, REOPEN, CLOSER = range(6)
 GREEDY = "posterior mean"
+CLOSE = "closer look: the model of all points holds no improvement, that of the nearest does"
 REOPENED = "re-opened: the region holds no improvement"
 
 
@@ -89,7 +90,7 @@ def explained(
         **situation.state,
         # A step without a direction of its own, such as a greedy one, passes it on.
         "direction": dict(locality.state or situation.handed_on.get("direction", {})),
-        "greedy": decided == GREEDY,
+        "greedy": decided in (GREEDY, CLOSE),
         "reopened": decided == REOPENED,
     }
     return Proposal(z, why, state)

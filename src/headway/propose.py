@@ -17,9 +17,12 @@ import numpy as np
 
 from headway.arrays import keyed_rng
 from headway.budget import Clock
+from headway.closeup import Closeup, close_up
 from headway.history import Facts
 from headway.proposal import (
     BELIEF,
+    CLOSE,
+    CLOSER,
     FINISH,
     GREEDY,
     REOPEN,
@@ -34,14 +37,14 @@ from headway.proposal import (
 from headway.scoring import (
     Locality,
     base_term,
-    finish_score,
+    greedy_score,
     is_finish,
     is_worn_out,
     locality,
     score_of,
 )
 from headway.search.maximize import maximize
-from headway.situation import assess, believe, is_new, search_of
+from headway.situation import assess, believe, search_of
 from headway.space import Space
 
 
@@ -62,16 +65,25 @@ def propose(
     situation = assess(facts, space, settings.surrogate, cache)
     search = search_of(situation)
     if is_finish(policy, clock, facts):
-        score = finish_score(situation)
-        found = maximize(score, search, rng(FINISH))
-        if is_new(found.z, situation):
-            return explained(found.z, score, situation, Locality(), GREEDY)
+        closeup = close_up(policy, facts, situation, settings.surrogate) or Closeup(situation)
+        score = greedy_score(closeup)
+        found = maximize(score, closeup.search(search), rng(FINISH))
+        if closeup.is_new(found.z):
+            return explained(found.z, score, closeup.situation, Locality(), GREEDY)
     belief = believe(policy, situation, search, rng(BELIEF))
     local = locality(policy, situation, belief, clock)
     term = base_term(policy, situation, belief)
     score = score_of(situation, term, local)
     found = maximize(score, search.within(local.region), rng(SEARCH))
-    if is_worn_out(policy, situation, found.z):
+    if not is_worn_out(policy, situation, found.z):
+        return explained(found.z, score, situation, local, str(policy))
+    nearer = close_up(policy, facts, situation, settings.surrogate)
+    if nearer is not None and not facts.greedy:
+        closer = greedy_score(nearer)
+        close = maximize(closer, nearer.search(search), rng(CLOSER))
+        if nearer.is_new(close.z) and not is_worn_out(policy, nearer.situation, close.z):
+            return explained(close.z, closer, nearer.situation, Locality(), CLOSE)
+    if not facts.state.get("reopened", False):
         local = Locality()
         score = score_of(situation, term, local)
         found = maximize(score, search, rng(REOPEN))

@@ -18,6 +18,7 @@ from headway.acquisition.local import Heading, LocalTerm, Nearness
 from headway.acquisition.score import Score, Term
 from headway.arrays import Array
 from headway.budget import Clock
+from headway.closeup import Closeup
 from headway.direction.belief import Belief
 from headway.direction.heading import advance, directions, past
 from headway.direction.updates import RULES, sampled
@@ -99,19 +100,17 @@ def is_finish(policy: Policy, clock: Clock, facts: Facts) -> bool:
     return policy.finish > 0 and clock.progress >= 1.0 - policy.finish - 1e-12 and not facts.greedy
 
 
-def finish_score(situation: Situation) -> Score:
-    """The posterior mean and feasibility."""
-    return score_of(situation, posterior_mean, Locality())
+def greedy_score(closeup: Closeup) -> Score:
+    """The posterior mean and feasibility, where the model holds."""
+    return score_of(closeup.situation, posterior_mean, Locality(closeup.term))
 
 
 def is_worn_out(policy: Policy, situation: Situation, z: Array) -> bool:  # (d,)
-    """Whether the best point of the region promises nothing, and the last step was a local one."""
+    """Whether the best point of an annealed region promises nothing that the model could tell."""
     if policy.local not in ("belief", "box") or not situation.feasible:
         return False
-    if situation.handed_on.get("reopened", False):
-        return False
-    mu, sigma = situation.objective.gp.predict(situation.space.embed(z[None]))
-    return bool(log_ei(mu, sigma, best=situation.best)[0][0] < policy.reopen)
+    promise = score_of(situation, partial(log_ei, best=situation.best), Locality())
+    return bool(promise.value(z[None])[0] < policy.reopen)
 
 
 def share_used(clock: Clock) -> float:

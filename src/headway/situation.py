@@ -23,8 +23,6 @@ from headway.surrogate import Data, Model, Surrogate, fit_model
 
 # What looking at the raw points may cost, in multiplications: about half a second.
 _MULTIPLICATIONS = 2e9
-# A greedy point nearer than this to a told one (largest difference in the cube) teaches nothing.
-_GREEDY_GAP = 1e-6
 # A value beyond it is taken as this one; nothing below it is changed.
 _LARGEST = 1e307
 
@@ -61,7 +59,7 @@ def assess(
     """Fit every model to the facts and find the point to improve on."""
     F, groups = space.embed(facts.Z), space.groups
     told = ~facts.failed
-    y = _bounded(np.where(told, facts.y, np.max(facts.y[told])))
+    y = values_of(facts)
     C = _bounded(facts.constraints)
     fits = facts.state.get("fits", [None] * (1 + facts.constraints.shape[1]))
     caches = [cache.setdefault(f"model {i}", {}) for i in range(len(fits))]
@@ -87,7 +85,7 @@ def assess(
         row = _least_infeasible(C, told)
     best = objective.gp.posterior_mean(F[row : row + 1])[0] if noisy else objective.gp.z[row]
     # A pending point that is believed to improve leaves its copies nothing to gain.
-    best = min(best, *_believed(objective, constraints, Fp))
+    best = min(best, *believed_values(objective, constraints, Fp))
     return Situation(
         space,
         objective.believing(Fp),
@@ -137,9 +135,18 @@ def may_repeat(facts: Facts, surrogate: Surrogate) -> bool:
     return facts.variance is not None or (surrogate.noise != "auto" and surrogate.noise > 0)
 
 
-def is_new(z: Array, situation: Situation) -> bool:  # (d,)
-    """Whether a greedy point would teach anything: it is no near-copy of a told one."""
-    return float(np.min(np.max(np.abs(situation.taken - z), axis=1))) >= _GREEDY_GAP
+def values_of(facts: Facts) -> Array:  # (n,)
+    """What is modelled: the told values, and the worst of them for failed trials."""
+    told = ~facts.failed
+    return _bounded(np.where(told, facts.y, np.max(facts.y[told])))
+
+
+def believed_values(objective: Model, constraints: tuple[Model, ...], Fp: Array) -> list[float]:
+    """The values z that pending points are believed to return, where they are feasible."""
+    met = np.ones(len(Fp), dtype=bool)
+    for model in constraints:
+        met &= model.gp.posterior_mean(Fp) <= model.warp.forward(np.zeros(1))
+    return [np.inf, *objective.gp.posterior_mean(Fp)[met].tolist()]
 
 
 def _bounded(y: Array) -> Array:
@@ -154,14 +161,6 @@ def _best_row(objective: Model, F: Array, feasible: Bools, *, noisy: bool) -> in
         return None
     value = objective.gp.posterior_mean(F[rows]) if noisy else objective.gp.z[rows]
     return int(rows[int(np.argmin(value))])
-
-
-def _believed(objective: Model, constraints: tuple[Model, ...], Fp: Array) -> list[float]:
-    """The values z that pending points are believed to return, where they are feasible."""
-    met = np.ones(len(Fp), dtype=bool)
-    for model in constraints:
-        met &= model.gp.posterior_mean(Fp) <= model.warp.forward(np.zeros(1))
-    return [np.inf, *objective.gp.posterior_mean(Fp)[met].tolist()]
 
 
 def _least_infeasible(constraints: Array, told: Bools) -> int:

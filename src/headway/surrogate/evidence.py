@@ -15,7 +15,9 @@ m ~ N(0, 1) in standardised units, which only matters when the data leave the me
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -34,19 +36,19 @@ PRIOR_MEDIAN, PRIOR_WIDTH = 0.8, 1.2
 # function that is flat in that direction.
 _PRIOR_REACH = 4.0 * PRIOR_WIDTH
 _FREE_LENGTHSCALES = (np.log(1e-3), np.log(1e3))
-_SCALES = (np.log(1e-3), np.log(1e6))
-_NOISES = (np.log(1e-6), np.log(2.0))
+SCALES = (np.log(1e-3), np.log(1e6))
+NOISES = (np.log(1e-6), np.log(2.0))
 _NOISE_START = 0.1  # where a fitted noise starts: from much less, climbs end in short length-scales
 # A gain of evidence below this changes no decision; the last digits cost half the time.
 _STALL = 1e-4
 # Fisher's information costs as much as p evaluations, and grows with n^3 as they do.
 _INFORMED = 200
 _LEAST_INFORMATION = 1e-3
-_STRIDE = 4.0  # in log units: length-scales differ by orders of magnitude
+STRIDE = 4.0  # in log units: length-scales differ by orders of magnitude
 # Evidence of a matrix that cannot be factorised: worse than any other, still a number for the
 # line search.
-_HOPELESS = 1e10
-FAILED = -0.5 * _HOPELESS  # evidence below this is of no fit, whatever its Jacobian
+HOPELESS = 1e10
+FAILED = -0.5 * HOPELESS  # evidence below this is of no fit, whatever its Jacobian
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,16 @@ class Hyper:
     lengthscales: tuple[float, ...]  # (p,), or one for all
     scale: float
     noise: float  # variance in standardised units, the floor included
+    metric: tuple[tuple[float, ...], ...] = ()  # (c, c) A of `metric.py`; empty: the axes alone
 
-    def to_json(self) -> dict[str, object]:
-        return {"l": list(self.lengthscales), "s2": self.scale, "noise": self.noise}
+    def to_json(self) -> dict[str, Any]:
+        data = {"l": list(self.lengthscales), "s2": self.scale, "noise": self.noise}
+        return {**data, "A": [list(row) for row in self.metric]} if self.metric else data
 
     @classmethod
-    def from_json(cls, data: dict[str, object]) -> Hyper:
-        return cls(tuple(data["l"]), float(data["s2"]), float(data["noise"]))  # type: ignore[arg-type]
+    def from_json(cls, data: Mapping[str, Any]) -> Hyper:
+        metric = tuple(tuple(row) for row in data.get("A", ()))
+        return cls(tuple(data["l"]), float(data["s2"]), float(data["noise"]), metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +111,33 @@ class Evidence:
         lengthscales = _FREE_LENGTHSCALES
         if self.prior is not None:
             lengthscales = (self.prior - _PRIOR_REACH, self.prior + _PRIOR_REACH)
-        tail = [_SCALES] if self.noise is not None else [_SCALES, _NOISES]
+        tail = [SCALES] if self.noise is not None else [SCALES, NOISES]
         return [lengthscales] * len(self.P) + tail
 
     def value(self, theta: Array) -> tuple[float, Array]:
         """Evidence and its gradient; one factorisation, O(n^3)."""
-        n, p = len(self.z), len(self.P)
+        p = len(self.P)
         weights, scale, noise = self._read(theta)
-        phi, slope = PROFILES[self.kernel](weights @ self.P)
+        found = self.weighed(scale, weights @ self.P, noise)
+        if found is None:
+            return -HOPELESS, np.zeros(len(theta))
+        value, pull, by_logs = found
+        gradient = np.concatenate([-2.0 * weights * (self.P @ pull), by_logs])
+        if self.prior is not None:
+            away = (theta[:p] - self.prior) / PRIOR_WIDTH
+            value -= 0.5 * float(away @ away)
+            gradient[:p] -= away / PRIOR_WIDTH
+        return value, gradient
+
+    def weighed(
+        self, scale: float, r2: Array, noise: Array
+    ) -> tuple[float, Array, Array] | None:  # r2 (pairs,), noise (n,)
+        """Evidence without the prior, its slope by each pair's r2, and by log s2[, log noise]."""
+        n = len(self.z)
+        phi, slope = PROFILES[self.kernel](r2)
         L = self._factor(scale, phi, noise)
         if L is None:
-            return -_HOPELESS, np.zeros(len(theta))
+            return None
         both, _ = lapack.dpotrs(L, np.column_stack([self.z, np.ones(n)]), lower=1)
         mean = float(np.sum(both[:, 0])) / (float(np.sum(both[:, 1])) + self.tau)
         alpha = both[:, 0] - mean * both[:, 1]
@@ -126,12 +147,10 @@ class Evidence:
 
         full = np.outer(alpha, alpha) - inverse(L)
         W, W_diagonal = full.ravel()[self.flat], np.diagonal(full)
-        gradient = np.empty(len(theta))
-        gradient[:p] = -2.0 * scale * weights * (self.P @ (W * slope))
-        gradient[p] = scale * (float(W @ phi) + 0.5 * float(np.sum(W_diagonal)))
+        by_logs = [scale * (float(W @ phi) + 0.5 * float(np.sum(W_diagonal)))]
         if self.noise is None:
-            gradient[p + 1] = 0.5 * noise[0] * float(np.sum(W_diagonal))
-        return self._with_prior(theta, value, gradient)
+            by_logs.append(0.5 * noise[0] * float(np.sum(W_diagonal)))
+        return value, scale * W * slope, np.array(by_logs)
 
     def _read(self, theta: Array) -> tuple[Array, float, Array]:
         """1 / l^2 (p,), s2 and the noise (n,) of theta."""
@@ -171,13 +190,6 @@ class Evidence:
         found[np.diag_indices(p)] += 1.0 / PRIOR_WIDTH**2
         return found + _LEAST_INFORMATION * np.eye(len(found))
 
-    def _with_prior(self, theta: Array, value: float, gradient: Array) -> tuple[float, Array]:
-        if self.prior is None:
-            return value, gradient
-        away = (theta[: len(self.P)] - self.prior) / PRIOR_WIDTH
-        gradient[: len(self.P)] -= away / PRIOR_WIDTH
-        return value - 0.5 * float(away @ away), gradient
-
     def theta(self, hyper: Hyper) -> Array:
         """theta of stored hyper-parameters."""
         values = [*hyper.lengthscales, hyper.scale]
@@ -214,7 +226,7 @@ def maximise(evidence: Evidence, starts: list[Array]) -> tuple[Hyper, float]:
         np.array(starts),
         low=low,
         high=high,
-        metric=np.full(len(low), _STRIDE),
+        metric=np.full(len(low), STRIDE),
         iterations=60,
         stall=_STALL,
         curvature=np.stack([evidence.information(start) for start in starts])
@@ -223,11 +235,11 @@ def maximise(evidence: Evidence, starts: list[Array]) -> tuple[Hyper, float]:
     )
     best = int(np.argmax(values))
     value, theta = float(values[best]), theta[best]
-    if value <= -_HOPELESS:
+    if value <= -HOPELESS:
         logger.warning("no start of the evidence could be factorised; taking the prior's mean")
         middle = evidence.prior if evidence.prior is not None else np.log(0.3)
         hyper = Hyper((float(np.exp(middle)),) * len(evidence.P), 1.0, 1e-6)
-        return hyper, -_HOPELESS
+        return hyper, -HOPELESS
     p = len(evidence.P)
     noise = float(np.exp(theta[p + 1])) if evidence.noise is None else 0.0
     return Hyper(tuple(np.exp(theta[:p]).tolist()), float(np.exp(theta[p])), noise), value

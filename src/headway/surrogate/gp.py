@@ -1,9 +1,10 @@
 """A Gaussian process that has seen data: an immutable value with moments, gradients and samples.
 
 Notation: F (n, D) features, z (n,) standardised values, l (D,) length-scales, s2 outputscale,
-k(a, b) = s2 phi(sum_j (a_j - b_j)^2 / l_j^2), K (n, n) = k(F, F) + diag(noise),
-alpha = K^-1 (z - m). Rasmussen and Williams (2006), eqs. 2.25 and 2.26 with a constant mean m,
-taken by generalised least squares (their eq. 2.42), under the prior m ~ N(0, 1/tau):
+k(a, b) = s2 phi(|A (a - b)|^2) with A = diag(1 / l) or a full metric,
+K (n, n) = k(F, F) + diag(noise), alpha = K^-1 (z - m). Rasmussen and Williams (2006), eqs. 2.25 and
+2.26 with a constant mean m, taken by generalised least squares (their eq. 2.42), under the prior
+m ~ N(0, 1/tau):
 m = 1^T K^-1 z / (1^T K^-1 1 + tau).
 """
 
@@ -24,16 +25,39 @@ class Kernel:
     """A kernel with its hyper-parameters."""
 
     name: str
-    lengthscales: Array  # (D,)
+    lengthscales: Array  # (D,) along each axis, the others held
     scale: float  # s2
+    metric: Array | None = None  # (D, D) A; None: diag(1 / l)
 
-    def __call__(self, A: Array, B: Array) -> Array:  # (m, D), (n, D) -> (m, n)
-        return self.scale * PROFILES[self.name](scaled_distances(A, B, self.lengthscales))[0]
+    def __call__(self, F: Array, G: Array) -> Array:  # (m, D), (n, D) -> (m, n)
+        return self.scale * PROFILES[self.name](self.squared_distances(F, G))[0]
 
-    def with_slope(self, A: Array, B: Array) -> tuple[Array, Array]:
-        """k and 2 dk/dr2, both (m, n): dk/da_j = (2 dk/dr2) (a_j - b_j) / l_j^2."""
-        k, slope = PROFILES[self.name](scaled_distances(A, B, self.lengthscales))
+    def with_slope(self, F: Array, G: Array) -> tuple[Array, Array]:
+        """k and 2 dk/dr2, both (m, n): dk/df = (2 dk/dr2) A^T A (f - g)."""
+        k, slope = PROFILES[self.name](self.squared_distances(F, G))
         return self.scale * k, (2.0 * self.scale) * slope
+
+    def squared_distances(self, F: Array, G: Array) -> Array:  # (m, D), (n, D) -> (m, n)
+        """r2."""
+        if self.metric is None:
+            return scaled_distances(F, G, self.lengthscales)
+        return scaled_distances(F @ self.metric.T, G @ self.metric.T, np.ones(len(self.metric)))
+
+    def stretched(self, X: Array, columns: int) -> Array:  # (m, columns) -> (m, columns)
+        """X A^T A in the first columns, which no other column mixes with."""
+        if self.metric is None:
+            return X / self.lengthscales[:columns] ** 2
+        A = self.metric[:columns, :columns]
+        return X @ A.T @ A
+
+    def same_as(self, other: Kernel) -> bool:
+        """Whether both give the same covariances, to the digit."""
+        if (self.name, self.scale) != (other.name, other.scale):
+            return False
+        if self.metric is None or other.metric is None:
+            straight = self.metric is other.metric
+            return straight and np.array_equal(self.lengthscales, other.lengthscales)
+        return np.array_equal(self.metric, other.metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +126,7 @@ class GP:
         """Conditioned on the `count` points nearest to any of F alone, with the same mean."""
         if len(self.z) <= count:
             return self
-        distance = scaled_distances(F, self.F, self.kernel.lengthscales).min(axis=0)
+        distance = self.kernel.squared_distances(F, self.F).min(axis=0)
         rows = np.sort(np.argpartition(distance, count)[:count])
         kept = GP.given(self.kernel, self.F[rows], self.z[rows], noise=self.noise[rows])
         alpha = kept.factor.solve((kept.z - self.mean)[:, None])[:, 0]
@@ -131,11 +155,11 @@ class GP:
         # the points that weigh most: those at the best value.
         origin = self.F[int(np.argmin(self.z)), :columns]
         X, x = self.F[:, :columns] - origin, F[:, :columns] - origin
-        squares = self.kernel.lengthscales[:columns] ** 2
         w = slope * self.alpha
-        d_mu = (x * np.sum(w, axis=1, keepdims=True) - w @ X) / squares
+        d_mu = self.kernel.stretched(x * np.sum(w, axis=1, keepdims=True) - w @ X, columns)
         w = slope * beta
-        d_variance = -2.0 * (x * np.sum(w, axis=1, keepdims=True) - w @ X) / squares
+        along = self.kernel.stretched(x * np.sum(w, axis=1, keepdims=True) - w @ X, columns)
+        d_variance = -2.0 * along
         sigma = self._deviation(V)
         return self.mean + k @ self.alpha, sigma, d_mu, d_variance / (2.0 * sigma[:, None])
 

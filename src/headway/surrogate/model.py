@@ -2,10 +2,11 @@
 
 Notation: F (n, D) features, y (n,) values to minimise, z = warp(y) (n,) what the GP sees.
 
-One fit decides in this order: the warp (compressed or not) and the noise (none or fitted), each
-by evidence with its Jacobian; the hyper-parameters, on at most SUBSET points; then one exact
-factor of all points. Between refits a fit keeps its warp, hyper-parameters and factor, and new
-points extend the factor. What it hands on is plain numbers (`Model.state`).
+One fit decides in this order: the warp (compressed or not), the noise (none or fitted) and the
+metric (along the axes or turned), each by evidence with its Jacobian; the hyper-parameters, on at
+most SUBSET points; then one exact factor of all points. Between refits a fit keeps its warp,
+hyper-parameters and factor, and new points extend the factor. What it hands on is plain numbers
+(`Model.state`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -26,6 +27,7 @@ from headway.surrogate.evidence import FAILED, Evidence, Hyper, maximise, prior_
 from headway.surrogate.factor import NotPositiveDefinite
 from headway.surrogate.gp import GP, Kernel
 from headway.surrogate.kernels import PROFILES
+from headway.surrogate.metric import fit_turned
 from headway.surrogate.warping import Warp
 
 logger = logging.getLogger("headway")
@@ -53,7 +55,8 @@ class Surrogate:
     """How the objective is modelled.
 
     `noise`: 0 for a deterministic objective, a variance (in units of y squared) where it is
-    known, "auto" to let the evidence decide. `compress`: "evidence", True or False.
+    known, "auto" to let the evidence decide. `compress`: "evidence", True or False. `turn`:
+    whether evidence may turn the length-scales away from the axes (`metric`).
     """
 
     kernel: str = "matern52"
@@ -61,11 +64,12 @@ class Surrogate:
     priors: bool = True
     compress: bool | Literal["evidence"] = "evidence"
     noise: float | Literal["auto"] = "auto"
+    turn: bool = True
 
     def __post_init__(self) -> None:
         if self.kernel not in PROFILES:
             raise SettingError(f"kernel is {self.kernel!r}; it can be one of {', '.join(PROFILES)}")
-        for name in ("ard", "priors"):
+        for name in ("ard", "priors", "turn"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError(f"{name} is {getattr(self, name)!r}; it is True or False")
         if not isinstance(self.compress, bool) and self.compress != "evidence":
@@ -80,7 +84,7 @@ class Surrogate:
     @classmethod
     def paper(cls) -> Surrogate:
         """Isotropic squared exponential by evidence alone, as Li and Yao have it."""
-        return cls(kernel="rbf", ard=False, priors=False, compress=False, noise=0.0)
+        return cls(kernel="rbf", ard=False, priors=False, compress=False, noise=0.0, turn=False)
 
     def for_constraint(self) -> Surrogate:
         """The same without compression: a constraint matters where it changes sign.
@@ -146,10 +150,21 @@ class Data:
         return noise if self.imputed is None else np.where(self.imputed, _IMPUTED_NOISE, noise)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
+class _Kind(NamedTuple):
+    """What kind of model a fit is of."""
+
     compress: bool
     noisy: bool
+    turned: bool
+
+    def __str__(self) -> str:
+        words = "compressed" if self.compress else "plain"
+        return words + " noisy" * self.noisy + " turned" * self.turned
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    kind: _Kind
     hyper: Hyper
     evidence: float  # of y itself: with the log Jacobian
 
@@ -169,7 +184,7 @@ def fit_model(
     warp = Warp.of(data.y[:fitted], compress=bool(state["compress"]))
     p = max(data.groups) + 1
     lengthscales = np.broadcast_to(np.array(hyper.lengthscales), (p,))
-    kernel = Kernel(surrogate.kernel, lengthscales[list(data.groups)], hyper.scale)
+    kernel = _kernel(surrogate, data.groups, hyper)
     noise = data.noise(warp, 0.0 if surrogate.noise == "auto" else float(surrogate.noise))
     noise = np.maximum(noise, hyper.noise) if state["noisy"] else noise
     failed = float(state["evidence"]) < FAILED
@@ -181,7 +196,7 @@ def fit_model(
         logger.warning("the fit failed (%s); going on with the prior's length-scales", error)
         notes += (f"fit failed: {error}",)
         lengthscales = np.full(p, np.exp(prior_mean(p)))
-        kernel = replace(kernel, lengthscales=lengthscales[list(data.groups)], scale=1.0)
+        kernel = Kernel(surrogate.kernel, lengthscales[list(data.groups)], 1.0)
         gp = GP.given(kernel, data.F, warp.forward(data.y), noise=noise + 1e-2, tau=1.0)
     if gp.factor.jitter:
         notes += (f"jitter {gp.factor.jitter:.0e}",)
@@ -231,9 +246,7 @@ def _extends(gp: GP, kernel: Kernel, F: Array, noise: Array, fitted: int) -> boo
     return (
         len(gp.factor.A) == fitted
         and n <= len(F)
-        and gp.kernel.name == kernel.name
-        and gp.kernel.scale == kernel.scale
-        and np.array_equal(gp.kernel.lengthscales, kernel.lengthscales)
+        and gp.kernel.same_as(kernel)
         and np.array_equal(gp.F, F[:n])
         and np.array_equal(gp.noise, noise[:n])
     )
@@ -246,66 +259,76 @@ def _choose(surrogate: Surrogate, data: Data, state: Mapping[str, Any] | None) -
     """
     n, state = len(data.y), state or {"n": 0}
     last = {kind: Hyper.from_json(hyper) for kind, hyper in state.get("kinds", {}).items()}
-    compress = bool(state.get("compress", bool(surrogate.compress)))
-    # Noise that is told leaves none to fit, also when it was found before.
-    noisy = bool(state.get("noisy", False)) and data.variance is None
     fitted = int(state["n"])
+    kind = _Kind(
+        bool(state.get("compress", bool(surrogate.compress))),
+        # Noise that is told leaves none to fit, also when it was found before.
+        bool(state.get("noisy", False)) and data.variance is None,
+        bool(state.get("turned", False)),
+    )
 
-    def fit(kind: tuple[bool, bool], other: Hyper | None, *, thorough: bool, told: bool) -> _Fit:
-        warm = last.get(_name(kind), other)
+    def fit(kind: _Kind, other: Hyper | None, *, thorough: bool, told: bool) -> _Fit:
+        warm = last.get(str(kind), other)
         found = _fit(surrogate, data, kind, warm, thorough=thorough, told=told)
-        last[_name(kind)] = found.hyper
+        last[str(kind)] = found.hyper
         return found
 
     # Every fifth point also climbs from the prior, in case the last optimum has become a side one.
     thorough = n // 5 > fitted // 5
-    best = fit((compress, noisy), None, thorough=thorough, told=noisy)
+    best = fit(kind, None, thorough=thorough, told=kind.noisy)
     if n >= _ENOUGH_TO_CHOOSE:
-        if surrogate.compress == "evidence":
-            rival = fit((not compress, noisy), best.hyper, thorough=False, told=noisy)
-            best = max(best, rival, key=lambda fit: fit.evidence)
-        # Noise shows slowly, so its question is put at every fourth point only.
-        if surrogate.noise == "auto" and data.variance is None and n // 4 > fitted // 4:
+        # Kinds differ slowly, and a metric costs as much as all the others: some questions are put
+        # at every fourth point only.
+        seldom = n // 4 > fitted // 4
+        if surrogate.compress == "evidence" and (seldom or not kind.turned):
+            rival = kind._replace(compress=not kind.compress)
+            best = _better(best, fit(rival, best.hyper, thorough=False, told=kind.noisy))
+        if surrogate.noise == "auto" and data.variance is None and seldom:
             # A fit without noise explains noise by short scales, from which no climb finds back:
             # the first time and now and then, it starts afresh too.
-            afresh = _name((best.compress, not best.noisy)) not in last or n // 20 > fitted // 20
+            other = best.kind._replace(noisy=not best.kind.noisy, turned=False)
+            afresh = str(other) not in last or n // 20 > fitted // 20
             question = partial(fit, other=best.hyper, thorough=afresh, told=True)
             best = _question_noise(question, best, made_up=data.made_up)
+        if surrogate.turn and surrogate.ard and seldom:
+            rival = best.kind._replace(turned=not best.kind.turned)
+            best = _better(best, fit(rival, best.hyper, thorough=thorough, told=rival.noisy))
     return {
         "hyper": best.hyper.to_json(),
-        "compress": best.compress,
-        "noisy": best.noisy,
+        **best.kind._asdict(),
         "n": n,
         "evidence": best.evidence,
         "kinds": {kind: hyper.to_json() for kind, hyper in last.items()},
     }
 
 
-def _name(kind: tuple[bool, bool]) -> str:
-    compress, noisy = kind
-    return f"{'compressed' if compress else 'plain'}{' noisy' if noisy else ''}"
+def _better(best: _Fit, rival: _Fit) -> _Fit:
+    return rival if rival.evidence > best.evidence else best
 
 
 def _question_noise(fit: Callable[..., _Fit], best: _Fit, *, made_up: bool) -> _Fit:
     """The fit with or without noise, by the evidence of values that were told: a cliff that made-up
-    values put into the data would pass for noise."""
-    mine = fit((best.compress, False)) if made_up and not best.noisy else best
-    rival = fit((best.compress, not best.noisy))
-    margin = -_NOISE_MARGIN if best.noisy else _NOISE_MARGIN
-    return rival if rival.evidence > mine.evidence + margin else best
+    values put into the data would pass for noise. Both keep to the axes, since a metric that is
+    free to turn follows noise farther."""
+    rival = fit(best.kind._replace(noisy=not best.kind.noisy, turned=False))
+    if best.kind.noisy:
+        return rival if rival.evidence > best.evidence - _NOISE_MARGIN else best
+    quiet = fit(best.kind._replace(turned=False)) if made_up or best.kind.turned else best
+    needed = quiet.evidence + _NOISE_MARGIN
+    needed = needed if made_up else max(needed, best.evidence)
+    return rival if rival.evidence > needed else best
 
 
 def _fit(
     surrogate: Surrogate,
     data: Data,
-    kind: tuple[bool, bool],
+    kind: _Kind,
     warm: Hyper | None,
     *,
     thorough: bool,
     told: bool,  # by told values alone, in the units of all
 ) -> _Fit:
-    compress, noisy = kind
-    warp = Warp.of(data.y, compress=compress)
+    warp = Warp.of(data.y, compress=kind.compress)
     z, rows = warp.forward(data.y), _subset(data.F, data.y)
     if told and data.imputed is not None:
         rows = rows[~data.imputed[rows]]
@@ -317,10 +340,23 @@ def _fit(
         groups=data.groups,
         ard=surrogate.ard,
         priors=surrogate.priors,
-        noise=None if noisy else noise[rows],
+        noise=None if kind.noisy else noise[rows],
     )
-    hyper, value = maximise(evidence, evidence.starts(warm, thorough=thorough))
-    return _Fit(compress, noisy, hyper, value + float(np.sum(warp.log_slope(data.y[rows]))))
+    if kind.turned and warm is not None:
+        hyper, value = fit_turned(evidence, data.F[rows], data.groups, warm, thorough=thorough)
+    else:
+        hyper, value = maximise(evidence, evidence.starts(warm, thorough=thorough))
+    return _Fit(kind, hyper, value + float(np.sum(warp.log_slope(data.y[rows]))))
+
+
+def _kernel(surrogate: Surrogate, groups: tuple[int, ...], hyper: Hyper) -> Kernel:
+    """The kernel over features of hyper-parameters over parameters."""
+    lengthscales = np.broadcast_to(np.array(hyper.lengthscales), (max(groups) + 1,))[list(groups)]
+    metric = None
+    if hyper.metric:
+        metric, c = np.diag(1.0 / lengthscales), len(hyper.metric)
+        metric[:c, :c] = hyper.metric
+    return Kernel(surrogate.kernel, lengthscales, hyper.scale, metric)
 
 
 def _subset(F: Array, y: Array) -> Ints:
