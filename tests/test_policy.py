@@ -48,7 +48,7 @@ def read(policy, callables=None):
 
 def test_the_presets_are_what_their_names_say():
     assert Policy.default() == Policy()
-    assert (Policy().acquisition, Policy().local, Policy().finish) == ("ei", "belief", 0.1)
+    assert (Policy().acquisition, Policy().local, Policy().finish) == ("ei", "box", 0.1)
     assert Policy.ei() == Policy("ei", local=None, finish=0.0)
     assert Policy.poi() == Policy("poi", local=None, finish=0.0)
     assert Policy.ucb(0.5) == Policy("ucb", kappa=0.5, local=None, finish=0.0)
@@ -70,8 +70,12 @@ def test_the_paper_has_its_defaults():
 
 
 def test_samples_are_drawn_only_where_they_are_used():
-    assert Policy().needs_belief and Policy.paper().needs_belief and Policy.mes().needs_belief
-    assert not Policy.ei().needs_belief and not Policy(local="box").needs_belief
+    assert (
+        Policy(local="belief").needs_belief
+        and Policy.paper().needs_belief
+        and Policy.mes().needs_belief
+    )
+    assert not Policy.ei().needs_belief and not Policy().needs_belief
     assert Policy(local="box", schedule=ADAPTIVE).needs_belief
 
 
@@ -203,7 +207,7 @@ def test_a_list_of_sizes_is_as_good_as_a_tuple():
 
 
 def test_it_prints_as_what_it_does():
-    assert str(Policy()) == "ei + belief"
+    assert str(Policy()) == "ei + box"
     assert str(Policy.ucb()) == "ucb"
     assert str(Policy.paper("mes")) == "mes + direction"
 

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
 from headway.budget import Clock
+from headway.closeup import Closeup
 from headway.direction.updates import DivergenceWarning, exact
 from headway.direction.vmf import Direction
-from headway.errors import SpaceExhausted
+from headway.errors import SettingError, SpaceExhausted
 from headway.parameters import Integer, Ordinal
 from headway.policy import Policy
 from headway.proposal import GREEDY, REOPENED, Settings
 from headway.propose import propose
-from headway.scoring import finish_score
+from headway.scoring import Locality, base_term, greedy_score, score_of
 from headway.search.design import COPY
 from headway.situation import assess
 from headway.space import Space
@@ -29,12 +30,12 @@ from headway.surrogate import Surrogate, fit_model
 from headway.surrogate.model import Data
 from tests.cases import SPACES, Run, bowl, make_facts, points, value
 
-BOX = Policy(local="box", size=(2.0, 0.02))
+BELIEF = Policy(local="belief")
 PRESETS = {
     "default": Policy.default(),
-    "box": BOX,
+    "belief": BELIEF,
     "adaptive": Policy(schedule="adaptive"),
-    "adaptive box": replace(BOX, schedule="adaptive"),
+    "adaptive belief": replace(BELIEF, schedule="adaptive"),
     "paper": Policy.paper(),
     "paper poi": Policy.paper("poi", rule="projected"),
     "paper ucb": Policy.paper("ucb", anchor="best"),
@@ -294,7 +295,7 @@ def test_pending_points_count_as_design_and_are_not_repeated():
 
 @pytest.mark.parametrize("noise", ["auto", 0.0])
 @pytest.mark.parametrize("name", NOTHING)
-@pytest.mark.parametrize("policy", ["default", "box", "paper", "mes", "greedy", "poi"])
+@pytest.mark.parametrize("policy", ["default", "belief", "paper", "mes", "greedy", "poi"])
 def test_a_finite_space_is_asked_point_by_point_and_then_is_exhausted(name, policy, noise):
     space = SPACES[name]
     run = Run(space, 50, PRESETS[policy], Surrogate(noise=noise))
@@ -397,7 +398,7 @@ def test_a_pending_point_that_should_improve_is_what_must_be_improved_on():
 def test_the_last_tenth_minimises_the_posterior_mean():
     run = Run(SPACES["wide"], 20, Policy(reopen=-1e300), design=5)
     run.steps(18, value)
-    assert run.last.why.decided == "ei + belief" and not run.last.state["greedy"]
+    assert run.last.why.decided == "ei + box" and not run.last.state["greedy"]
     facts = run.facts()
     trial, z = run.ask()
     assert run.last.why.decided == GREEDY and run.last.state["greedy"]
@@ -406,7 +407,7 @@ def test_the_last_tenth_minimises_the_posterior_mean():
     assert model.gp.posterior_mean(z[None])[0] <= model.gp.posterior_mean(others).min()
     # With one such in flight the next is not greedy.
     run.ask()
-    assert run.last.why.decided == "ei + belief"
+    assert run.last.why.decided == "ei + box"
     run.tell(trial, value(z))
     run.ask()
     assert run.last.why.decided == GREEDY
@@ -455,7 +456,7 @@ def test_a_box_holds_the_numbers():
         run.tell(trial, value(z))
 
 
-@pytest.mark.parametrize("policy", [Policy(finish=0.0), replace(BOX, finish=0.0)])
+@pytest.mark.parametrize("policy", [Policy(finish=0.0), replace(BELIEF, finish=0.0)])
 def test_the_search_narrows_as_the_budget_is_used(policy):
     distances = []
     for seed in range(4):
@@ -485,16 +486,16 @@ def test_a_region_that_holds_nothing_is_left_at_every_other_step():
     run = Run(SPACES["continuous"], 30, Policy(finish=0.0, reopen=1e3))  # never enough for it
     run.steps(4, value)
     decided = [run.steps(1, value) is not None and run.last.why.decided for _ in range(6)]
-    assert decided == [REOPENED, "ei + belief"] * 3
+    assert decided == [REOPENED, "ei + box"] * 3
     quiet = Run(SPACES["continuous"], 30, Policy(finish=0.0, reopen=-1e300))
     quiet.steps(8, value)
-    assert quiet.last.why.decided == "ei + belief"
+    assert quiet.last.why.decided == "ei + box"
 
 
 def test_where_all_draws_agree_the_adaptive_schedule_is_the_linear_one():
-    policy = Policy(schedule="adaptive")
-    assert policy.annealed_size(0.5, 1.0) == Policy().annealed_size(0.5)
-    assert policy.annealed_size(0.5, 0.0) == Policy().annealed_size(0.0)
+    policy = Policy(local="belief", schedule="adaptive")
+    assert policy.annealed_size(0.5, 1.0) == BELIEF.annealed_size(0.5)
+    assert policy.annealed_size(0.5, 0.0) == BELIEF.annealed_size(0.0)
 
 
 def test_draws_in_another_category_are_not_near():
@@ -502,7 +503,7 @@ def test_draws_in_another_category_are_not_near():
     from headway.direction.belief import Belief
     from headway.scoring import locality
 
-    run = started("mixed", Policy(schedule="adaptive", finish=0.0))
+    run = started("mixed", Policy(local="belief", schedule="adaptive", finish=0.0))
     situation = assess(run.facts(), run.space, run.surrogate, {})
     smooth = replace(situation.objective, lengthscales=np.array([0.4, 0.4, 9.0]))
     situation = replace(situation, objective=smooth)
@@ -533,7 +534,7 @@ def constrained(policy=None, *, budget=30, n=0, scale=1.0, seed=0, function=valu
     return run
 
 
-@pytest.mark.parametrize("policy", ["default", "box", "paper", "ei", "mes", "ucb", "greedy"])
+@pytest.mark.parametrize("policy", ["default", "belief", "paper", "ei", "mes", "ucb", "greedy"])
 def test_feasibility_is_sought_first_and_the_best_feasible_point_later(policy):
     run = constrained(PRESETS[policy])
     before, after = [], []
@@ -562,7 +563,7 @@ def test_before_a_feasible_point_the_objective_does_not_count():
     run.ask()
     other.ask()
     # Only where it looks may differ; what it finds is as likely to be feasible.
-    score = finish_score(situation)
+    score = greedy_score(Closeup(situation))
     ours, theirs = score.value(np.stack([run.last.z, other.last.z]))
     assert ours == pytest.approx(theirs, abs=0.1)
 
@@ -882,3 +883,25 @@ def test_any_finite_values_have_a_next_point(values, seed):
         cache={},
     )
     assert_point(proposal.z, space)
+
+
+def pessimist(mu, sigma, *, best):
+    """An acquisition from outside the package: the bound that holds in most cases, to be low."""
+    return best - mu - sigma, -np.ones_like(mu), -np.ones_like(mu)
+
+
+@pytest.mark.parametrize("policy", [Policy(pessimist), Policy.paper(pessimist)])
+def test_an_acquisition_from_outside_the_package(policy):
+    calm = replace(policy, finish=0.0, reopen=-1e300)
+    run = Run(SPACES["continuous"], 12, calm, Surrogate(noise=0.0))
+    run.steps(9, value)
+    assert run.last.why.decided.startswith("pessimist + ")
+    situation = assess(run.facts(), run.space, run.surrogate, {})
+    mu, sigma = situation.objective.gp.predict(run.space.embed(points(run.space, 5)))
+    expected = pessimist(mu, sigma, best=situation.best)[0]
+    score = score_of(situation, base_term(policy, situation, None), Locality())
+    np.testing.assert_allclose(score.value(points(run.space, 5)), expected)
+    data = json.loads(json.dumps(policy.to_json()))
+    with pytest.raises(SettingError, match="acquisition was the callable 'pessimist'"):
+        Policy.from_json(data)
+    assert Policy.from_json(data, {"pessimist": pessimist}) == policy

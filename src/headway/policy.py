@@ -17,10 +17,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from headway.arrays import Array
 from headway.direction.updates import RULES, Rule
 from headway.errors import SettingError
 
 Schedule = Callable[[float], float]
+# (mu, sigma, best=) -> log alpha and its slopes by mu and sigma, (m,) each, in units z.
+Acquisition = Callable[..., tuple[Array, Array, Array]]
 
 ACQUISITIONS = ("ei", "poi", "ucb", "mes", "mean")
 LOCAL_TERMS = ("belief", "box", "direction")
@@ -52,7 +55,8 @@ ADAPTIVE = "adaptive"
 class Policy:
     """Base acquisition, local term, schedule and finish.
 
-    acquisition: "ei", "poi", "ucb" (with `kappa`), "mes" or "mean" (greedy).
+    acquisition: "ei", "poi", "ucb" (with `kappa`), "mes", "mean" (greedy), or a callable
+        (mu, sigma, *, best) -> (log alpha, its slope by mu, its slope by sigma).
     local: None, "belief" (annealed, shaped by the belief), "box" (annealed, hard) or "direction"
         (the paper's), with its update `rule` (a name of `direction.updates.RULES`, "sampled", or a
         callable (past, belief) -> Direction or None) and its `anchor`: "last" told point or "best".
@@ -69,7 +73,7 @@ class Policy:
     closer: whether closer looks are taken, there and in the finish.
     """
 
-    acquisition: str = "ei"
+    acquisition: str | Acquisition = "ei"
     kappa: float = 2.0
     local: str | None = "box"
     rule: str | Rule = "exact"
@@ -83,7 +87,8 @@ class Policy:
     closer: bool = True
 
     def __post_init__(self) -> None:
-        _one_of("acquisition", self.acquisition, ACQUISITIONS)
+        if not callable(self.acquisition):
+            _one_of("acquisition", self.acquisition, ACQUISITIONS)
         if self.local is not None:
             _one_of("local", self.local, LOCAL_TERMS)
         if not callable(self.rule):
@@ -117,7 +122,7 @@ class Policy:
     @classmethod
     def paper(
         cls,
-        acquisition: str = "ei",
+        acquisition: str | Acquisition = "ei",
         *,
         rule: str | Rule = "exact",
         rho: str | Schedule = "linear",
@@ -161,7 +166,9 @@ class Policy:
         return self.local == "box" and self.schedule == ADAPTIVE
 
     def __str__(self) -> str:
-        return self.acquisition if self.local is None else f"{self.acquisition} + {self.local}"
+        base = self.acquisition
+        name = base if isinstance(base, str) else _name_of("acquisition", base)
+        return name if self.local is None else f"{name} + {self.local}"
 
     def weights(self, progress: float, concentration: float = 1.0) -> tuple[float, float]:
         """(w_base, w_local)."""
@@ -190,7 +197,7 @@ class Policy:
         """Plain values; a callable as {"callable": its name}."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
         data["size"] = None if self.size is None else list(self.size)
-        for name in ("schedule", "rule"):
+        for name in ("acquisition", "schedule", "rule"):
             if not isinstance(data[name], str):
                 data[name] = {"callable": _name_of(name, data[name])}
         return data

@@ -43,6 +43,8 @@ _NEUTRAL = "no direction: the local term is neutral"
 def base_term(policy: Policy, situation: Situation, belief: Belief | None) -> Term:
     """The acquisition as a function of the objective's moments."""
     name = policy.acquisition
+    if not isinstance(name, str):
+        return partial(name, best=situation.best)
     if name == "ei":
         return partial(log_ei, best=situation.best)
     if name == "poi":

@@ -22,6 +22,7 @@ LAYERS = (
     {"propose", "outlook"},
     {"proposal"},
     {"scoring"},
+    {"closeup"},
     {"situation"},
     {"policy", "why"},
     {"search", "acquisition", "direction"},

@@ -63,7 +63,7 @@ def test_slopes_are_those_of_differences(noise):
 
 
 def test_a_diagonal_metric_has_the_evidence_of_its_length_scales():
-    turned, F = mixed(noise=np.full(14, 1e-4))
+    turned, _ = mixed(noise=np.full(14, 1e-4))
     theta = np.log([0.4, 2.0, 0.7, 1.3])  # the two numbers, the category, s2
     straight = turned.base.value(theta[[0, 2, 1, 3]])[0]  # parameters 0, 1 (category), 2
     value, _, _ = turned.value(np.diag(np.exp(-theta[:2])), theta[2:])
