@@ -98,11 +98,11 @@ def test_rho_stays_below_one():
 
 
 def test_the_annealed_size_runs_from_its_first_to_its_last_value():
-    policy = Policy(size=(4.0, 4000.0))
+    policy = Policy(local="belief", size=(4.0, 4000.0))
     assert policy.annealed_size(0.0) == pytest.approx(4.0)
     assert policy.annealed_size(0.5) == pytest.approx(4.0 * 1000**0.5)
     assert policy.annealed_size(1.0) == pytest.approx(4000.0)
-    assert Policy(schedule="late").annealed_size(0.5) == pytest.approx(4.0 * 1000**0.125)
+    assert Policy(local="belief", schedule="late").annealed_size(0.5) == pytest.approx(4.0 * 1000**0.125)
 
 
 @pytest.mark.parametrize("schedule", [*SCHEDULES, ADAPTIVE])

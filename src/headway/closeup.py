@@ -95,7 +95,8 @@ def close_up(
     if found is None:
         return None
     rows, r, local = found
-    return _of(facts, situation, _in_space(local, F[rows], A_0 / r, model), A_0 / r)
+    local = _in_space(local, F[rows], A_0 / r, space.groups, model)
+    return _of(facts, situation, local, A_0 / r)
 
 
 def _metric(kernel: Kernel) -> Array:  # (D, D)
@@ -142,15 +143,17 @@ def _fit(
     return fit_model(replace(surrogate, noise=0.0), data)
 
 
-def _in_space(local: Model, F: Array, A: Array, model: Model) -> Model:
+def _in_space(local: Model, F: Array, A: Array, groups: tuple[int, ...], model: Model) -> Model:
     """A model of features w / r = A (F - c) as one of the features F; it hands on the state of the
     model of all points."""
     gp, kernel = local.gp, local.gp.kernel
     B = np.diag(1.0 / kernel.lengthscales) if kernel.metric is None else kernel.metric
     metric = B @ A
-    lengthscales = 1.0 / np.sqrt(np.einsum("ij,ij->j", metric, metric))
-    kernel = Kernel(kernel.name, lengthscales, kernel.scale, metric)
+    by_feature = 1.0 / np.sqrt(np.einsum("ij,ij->j", metric, metric))
+    kernel = Kernel(kernel.name, by_feature, kernel.scale, metric)
     turned = GP.given(kernel, F, gp.z, noise=gp.noise, tau=gp.tau)
+    lengthscales = np.empty(max(groups) + 1)
+    lengthscales[list(groups)] = by_feature
     notes = (*local.notes, f"a closer look at {len(F)} points")
     return Model(turned, local.warp, lengthscales, model.state, notes)
 

@@ -436,7 +436,7 @@ def test_a_fit_that_fails_is_logged_and_noted_and_replaced(monkeypatch, caplog):
     data = made(20)
     refuse_first(monkeypatch)
     with caplog.at_level(logging.WARNING, logger="headway"):
-        model = fit_model(Surrogate(), data)
+        model = fit_model(Surrogate(turn=False), data)
     assert "the fit failed (kernel matrix of 20 points" in caplog.text
     assert model.notes[0].startswith("fit failed: kernel matrix of 20 points")
     # What is reported is what is used.
@@ -451,7 +451,7 @@ def test_evidence_that_no_start_can_factorise_is_logged_and_noted(monkeypatch, c
     hopeless = lambda self, theta: (-1e10, np.zeros(len(theta)))  # noqa: E731
     monkeypatch.setattr(Evidence, "value", hopeless)
     with caplog.at_level(logging.WARNING, logger="headway"):
-        model = fit_model(PLAIN, made(20))
+        model = fit_model(replace(PLAIN, turn=False), made(20))
     assert "no start of the evidence could be factorised" in caplog.text
     assert any("prior" in note for note in model.notes)
     np.testing.assert_allclose(model.lengthscales, np.exp(prior_mean(2)))

@@ -47,8 +47,8 @@ class Kernel:
         """X A^T A in the first columns, which no other column mixes with."""
         if self.metric is None:
             return X / self.lengthscales[:columns] ** 2
-        A = self.metric[:columns, :columns]
-        return X @ A.T @ A
+        A = self.metric[:, :columns]
+        return X @ (A.T @ A)
 
     def same_as(self, other: Kernel) -> bool:
         """Whether both give the same covariances, to the digit."""

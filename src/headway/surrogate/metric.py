@@ -17,6 +17,7 @@ A has c (c - 1) / 2 angles more than length-scales have; each costs 1/2 log n of
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +25,11 @@ import numpy as np
 from headway.arrays import Array, Ints
 from headway.ascent import climb
 from headway.surrogate.evidence import HOPELESS, PRIOR_WIDTH, STRIDE, Evidence, Hyper
+from headway.surrogate.factor import NotPositiveDefinite
 from headway.surrogate.gp import GP, Kernel
 from headway.surrogate.linalg import product
+
+logger = logging.getLogger("headway")
 
 # Climbs restart from where they are, with G = I again: far from it its entries differ in length.
 _ROUNDS, _STEPS = 2, 40
@@ -150,9 +154,12 @@ def fit_turned(
     tail, lengthscales = _tail(warm, base, groups), np.array(warm.lengthscales)
     starts = [(np.array(warm.metric), tail)] if warm.metric else []
     if thorough or not starts:
-        steep = _straight_gp(base, F, groups, warm).predict_with_gradient(F, c)[2]
-        fresh = fresh_starts(lengthscales[list(groups[:c])], steep)
-        starts += [(A, tail) for A in fresh]
+        try:
+            steep = _straight_gp(base, F, groups, warm).predict_with_gradient(F, c)[2]
+        except NotPositiveDefinite as error:
+            logger.warning("no metric is tried: %s", error)
+            return warm, -HOPELESS
+        starts += [(A, tail) for A in fresh_starts(lengthscales[list(groups[:c])], steep)]
     A, tail, value = maximise(turned, starts)
     lengthscales[list(groups[:c])] = 1.0 / np.sqrt(np.einsum("ij,ij->j", A, A))
     lengthscales[categories(groups)] = np.exp(tail[: len(turned.Q)])
