@@ -154,7 +154,7 @@ def _in_space(local: Model, F: Array, A: Array, groups: tuple[int, ...], model: 
     turned = GP.given(kernel, F, gp.z, noise=gp.noise, tau=gp.tau)
     lengthscales = np.empty(max(groups) + 1)
     lengthscales[list(groups)] = by_feature
-    notes = (*local.notes, f"a closer look at {len(F)} points")
+    notes = (*model.notes, *local.notes, f"a closer look at {len(F)} points")
     return Model(turned, local.warp, lengthscales, model.state, notes)
 
 
