@@ -75,10 +75,14 @@ __all__ = [  # noqa: RUF022  # the doors first
 ]
 
 
+# Submodules that are reached as attributes: `headway.sklearn` loads scikit-learn, and so on.
+_MODULES = ("botorch", "errors", "sklearn")
+
+
 def __getattr__(name: str) -> Any:
     """Load a public name, or a submodule that is a door of its own, at its first use."""
-    if name == "errors":
-        return import_module("headway.errors")
+    if name in _MODULES:
+        return import_module(f"headway.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'headway' has no attribute {name!r}; see headway.__all__")
     value = getattr(import_module(f"headway.{_HOME[name]}"), name)
