@@ -196,7 +196,7 @@ def _open(path: Path) -> int:
             f"be written, in a directory that exists. Give another name, or make the directory."
         ) from error
     try:
-        _lock(fd)
+        lock(fd)
     except OSError as error:
         os.close(fd)
         if error.errno in _IN_USE:
@@ -214,7 +214,8 @@ def _open(path: Path) -> int:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(fd: int) -> None:
+    def lock(fd: int) -> None:
+        """Lock an open file until it is closed, or raise the OSError of one that is locked."""
         os.lseek(fd, 1 << 30, os.SEEK_SET)  # a locked byte cannot be read, so none of ours
         msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
         os.lseek(fd, 0, os.SEEK_SET)
@@ -224,7 +225,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _lock(fd: int) -> None:
+    def lock(fd: int) -> None:
+        """Lock an open file until it is closed, or raise the OSError of one that is locked."""
         # flock and not lockf, which any other close of the file in this process would undo.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
