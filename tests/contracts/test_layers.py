@@ -16,7 +16,7 @@ ROOT = Path(headway.__file__).parent
 # From left to right; a module may import from its own layer and from those after it. A folder
 # stands for every module in it.
 LAYERS = (
-    {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch"},
+    {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch", "domain"},
     {"run", "checkpoint", "evaluation", "executors", "progress"},
     {"optimizer", "inputs", "outcome", "trial"},
     {"propose", "outlook"},
