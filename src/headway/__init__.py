@@ -76,7 +76,7 @@ __all__ = [  # noqa: RUF022  # the doors first
 
 
 # Submodules that are reached as attributes: `headway.sklearn` loads scikit-learn, and so on.
-_MODULES = ("botorch", "errors", "sklearn")
+_MODULES = ("botorch", "errors", "optuna", "sklearn")
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,8 @@ ROOT = Path(headway.__file__).parent
 # From left to right; a module may import from its own layer and from those after it. A folder
 # stands for every module in it.
 LAYERS = (
-    {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch", "domain"},
+    {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch", "domain"}
+    | {"optuna_replay", "optuna_space", "optuna_trials"},
     {"run", "checkpoint", "evaluation", "executors", "progress"},
     {"optimizer", "inputs", "outcome", "trial"},
     {"propose", "outlook"},
@@ -31,7 +32,14 @@ LAYERS = (
     {"errors", "arrays", "ascent"},
 )
 # Within a layer, who may see whom; doors not named here see no other door.
-DOORS = {"cli": {"study", "report", "optuna"}, "report": {"plots"}}
+DOORS = {
+    "cli": {"study", "report", "optuna"},
+    "report": {"plots"},
+    # One plug-in in four files: the sampler, and the space, the trials and the events it reads.
+    "optuna": {"optuna_replay", "optuna_space", "optuna_trials"},
+    "optuna_replay": {"optuna_space", "optuna_trials"},
+    "optuna_trials": {"optuna_space"},
+}
 INSIDE = {
     "search": set(),  # knows no acquisition by name
     "direction": set(),  # knows nothing of the process but samples
