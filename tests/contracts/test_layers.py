@@ -17,7 +17,7 @@ ROOT = Path(headway.__file__).parent
 # stands for every module in it.
 LAYERS = (
     {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch", "domain"}
-    | {"optuna_replay", "optuna_space", "optuna_trials"},
+    | {"optuna_replay", "optuna_space", "optuna_trials", "shell"},
     {"run", "checkpoint", "evaluation", "executors", "progress"},
     {"optimizer", "inputs", "outcome", "trial"},
     {"propose", "outlook"},
@@ -33,7 +33,10 @@ LAYERS = (
 )
 # Within a layer, who may see whom; doors not named here see no other door.
 DOORS = {
-    "cli": {"study", "report", "optuna"},
+    "cli": {"study", "report", "optuna", "shell"},
+    # Studies that the command line runs; a study file says how commands are put together and read.
+    "shell": {"study", "optuna", "optuna_trials"},
+    "study": {"shell"},
     "report": {"plots"},
     # One plug-in in four files: the sampler, and the space, the trials and the events it reads.
     "optuna": {"optuna_replay", "optuna_space", "optuna_trials"},
