@@ -50,8 +50,11 @@ class Limit:
     least: float | None = None
 
     def excess(self, output: str) -> float:
-        """How far the limit is passed; met when <= 0."""
-        number = self.reading.read(output)
+        """How far the limit is passed in what a command printed."""
+        return self.past(self.reading.read(output))
+
+    def past(self, number: float) -> float:
+        """How far a number passes the limit; met when <= 0."""
         return number - self.most if self.most is not None else (self.least or 0.0) - number
 
 
@@ -217,13 +220,13 @@ def _command(table: Table, space: Space) -> tuple[Template | None, Literal["noth
     if given is None:
         return None, stdin
     with table.at("command"):
-        template = Template(_arguments(given))
+        template = Template(split(given))
         template.check(space.names, all_used=stdin == "nothing")
     return template, stdin
 
 
-def _arguments(given: str | list[Any]) -> tuple[tuple[str, ...], ...]:
-    """A text is split as a shell would split it; a list within the list is a group."""
+def split(given: str | list[Any]) -> tuple[tuple[str, ...], ...]:
+    """A text as a shell would split it; in a list, a list within is a group."""
     if isinstance(given, str):
         try:
             return tuple((part,) for part in shlex.split(given))

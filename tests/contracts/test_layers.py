@@ -17,10 +17,10 @@ ROOT = Path(headway.__file__).parent
 # stands for every module in it.
 LAYERS = (
     {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch", "domain"}
-    | {"optuna_replay", "optuna_space", "optuna_trials", "shell"},
+    | {"optuna_replay", "optuna_space", "optuna_trials", "shell", "__main__"},
     {"run", "checkpoint", "evaluation", "executors", "progress"},
     {"optimizer", "inputs", "outcome", "trial"},
-    {"propose", "outlook"},
+    {"propose", "outlook", "importance"},
     {"proposal"},
     {"scoring"},
     {"situation"},
@@ -33,6 +33,7 @@ LAYERS = (
 )
 # Within a layer, who may see whom; doors not named here see no other door.
 DOORS = {
+    "__main__": {"cli"},
     "cli": {"study", "report", "optuna", "shell"},
     # Studies that the command line runs; a study file says how commands are put together and read.
     "shell": {"study", "optuna", "optuna_trials"},

@@ -104,6 +104,7 @@ def begin(place: Place) -> Open:
         return find(place)
     if place.name is not None:
         definition = replace(definition, name=place.name)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # what is new, the terminal shows
     storage = open_storage(place.storage, folder=place.folder)
     with reaching(storage.shown):
         study = optuna.create_study(
@@ -120,6 +121,7 @@ def begin(place: Place) -> Open:
 
 def find(place: Place) -> Open:
     """A study that is there already."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     storage = open_storage(place.storage, folder=place.folder, must_exist=True)
     with reaching(storage.shown):
         names = optuna.get_all_study_names(storage.optuna)
