@@ -114,7 +114,7 @@ def _of_distribution(frozen: Any) -> Parameter:
         return Ordinal([int(low)]) if low == high else Integer(int(low), int(high))
     ends = f"{low:g}, {high:g}" if math.isfinite(low) and math.isfinite(high) else "low, high"
     raise SpaceError(
-        f"the distribution {kind!r} has no bounds and scale that a search could use. "
+        f"the distribution {kind!r} is not uniform, and a search has no use for its shape. "
         f"{_ALLOWED}. Give the range worth searching: headway.Real({ends})."
     )
 
