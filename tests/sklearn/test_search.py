@@ -228,7 +228,7 @@ def test_every_candidate_fails():
         pytest.raises(
             EveryCandidateFailed,
             match=r"each of the first 5 candidates failed, .* The first, \{'x': 0\.\d+, "
-            r"'fails': True\}: 2 of 2 folds failed: RuntimeError: no fit at 0\.\d+\. Mend the estimator",
+            r"'fails': True\}: 2 of 2 folds failed: RuntimeError: no fit at 0\.\d+\. Mend the est",
         ) as caught,
     ):
         search({"x": (0.0, 1.0), "fails": [True]}).fit(*NUMBERS)
