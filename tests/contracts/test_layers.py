@@ -38,7 +38,8 @@ DOORS = {
     # Studies that the command line runs; a study file says how commands are put together and read.
     "shell": {"study", "optuna", "optuna_trials"},
     "study": {"shell"},
-    "report": {"plots"}, "sklearn": {"domain"},
+    "report": {"plots"},
+    "sklearn": {"domain"},
     # One plug-in in four files: the sampler, and the space, the trials and the events it reads.
     "optuna": {"optuna_replay", "optuna_space", "optuna_trials"},
     "optuna_replay": {"optuna_space", "optuna_trials"},
