@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headway import errors as errors
     from headway.budget import Budget as Budget
+    from headway.checkpoint import load as load
     from headway.errors import BudgetSpent as BudgetSpent
     from headway.errors import EveryTrialFailed as EveryTrialFailed
     from headway.history import History as History
@@ -49,12 +50,14 @@ _HOME = {
     "Surrogate": "surrogate",
     "Trial": "trial",
     "Why": "why",
+    "load": "checkpoint",
     "minimize": "run",
 }
 
 __all__ = [  # noqa: RUF022  # the doors first
     "minimize",
     "Optimizer",
+    "load",
     "Budget",
     "Real",
     "Integer",
@@ -76,7 +79,7 @@ __all__ = [  # noqa: RUF022  # the doors first
 
 
 # Submodules that are reached as attributes: `headway.sklearn` loads scikit-learn, and so on.
-_MODULES = ("botorch", "errors", "optuna", "sklearn")
+_MODULES = ("botorch", "errors", "optuna", "plots", "report", "sklearn")
 
 
 def __getattr__(name: str) -> Any:

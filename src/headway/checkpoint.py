@@ -22,9 +22,43 @@ from typing import Any, Self
 
 from headway.errors import CheckpointError, SettingError
 from headway.history import Event, parse, parse_line
+from headway.optimizer import Optimizer
 
 _BEGINS = b'{"headway": '
 _IN_USE = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+
+
+def load(
+    path: str | os.PathLike[str], callables: Mapping[str, Callable[..., Any]] | None = None
+) -> Optimizer:
+    """The run in a checkpoint of `minimize`, or in a file with the text of `Optimizer.to_json`.
+
+    The file is only read, so it may be one that a run is writing; what is told to the optimizer
+    later is not in it. Custom callables must be given again, by name.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, TypeError) as error:
+        raise CheckpointError(
+            f"the run {str(path)!r} cannot be read: {getattr(error, 'strerror', None) or error}. "
+            f"Allowed: a checkpoint of minimize, or a file with the text of to_json. Give its name."
+        ) from error
+    first, *lines = data.split(b"\n")
+    header = parse(first if lines else data, f"the first line of {str(path)!r}")
+    if "events" in header:
+        return Optimizer.from_json(data.decode(), callables)
+    events: list[Event] = []
+    for number, line in enumerate(lines, start=2):
+        try:
+            events.append(parse_line(line))
+        except ValueError as error:
+            if number == len(lines) + 1:  # being written just now, or nothing after the last line
+                break
+            raise CheckpointError(
+                f"line {number} of {str(path)!r} cannot be read: {error}. Allowed: what Headway "
+                f"wrote. Use the unchanged file."
+            ) from error
+    return Optimizer.from_json(json.dumps({**header, "events": events}), callables)
 
 
 class Checkpoint:
