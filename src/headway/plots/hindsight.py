@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import headway.plots.svg as svg
 from headway.errors import NothingToShow
 from headway.optimizer import Optimizer
 from headway.outlook import Outlook
-from headway.plots import svg
 from headway.plots.subject import outlook_of, require_run
 from headway.plots.svg import Figure, Scale, number
 from headway.why import Why

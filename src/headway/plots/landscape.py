@@ -12,13 +12,13 @@ from typing import Literal
 
 import numpy as np
 
+import headway.plots.svg as svg
 from headway.arrays import Array
 from headway.errors import NothingToShow, SettingError
 from headway.history import Record
 from headway.importance import Importance
 from headway.optimizer import Optimizer
 from headway.outlook import Outlook
-from headway.plots import svg
 from headway.plots.axes import Axis
 from headway.plots.subject import known_name, outlook_of, require_run
 from headway.plots.svg import Figure, Scale, number

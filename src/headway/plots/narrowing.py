@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import headway.plots.svg as svg
 from headway.errors import NothingToShow
 from headway.optimizer import Optimizer
-from headway.plots import svg
 from headway.plots.subject import require_run
 from headway.plots.svg import Figure, Scale
 from headway.plots.timeline import Step, timeline

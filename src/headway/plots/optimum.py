@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+import headway.plots.svg as svg
 from headway.errors import NothingToShow
 from headway.optimizer import Optimizer
 from headway.outlook import Optima, Outlook
-from headway.plots import svg
 from headway.plots.axes import Axis, shown
 from headway.plots.subject import known_name, outlook_of, require_run
 from headway.plots.svg import Figure

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+import headway.plots.svg as svg
 from headway.arrays import Bools
 from headway.optimizer import Optimizer
 from headway.outlook import Outlook, Prediction
-from headway.plots import svg
 from headway.plots.axes import Axis, shown
 from headway.plots.subject import known_name, outlook_of, require_run
 from headway.plots.svg import Figure, Scale

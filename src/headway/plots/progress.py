@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
+import headway.plots.svg as svg
 from headway import budget as ledger
 from headway.errors import NothingToShow, SettingError
 from headway.history import Record
 from headway.optimizer import Optimizer
-from headway.plots import svg
 from headway.plots.subject import require_run
 from headway.plots.svg import Figure, Scale, number
 from headway.plots.timeline import Phase, phase

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import headway.plots.svg as svg
 from headway.importance import Importance
 from headway.optimizer import Optimizer
-from headway.plots import svg
 from headway.plots.subject import outlook_of, require_run
 from headway.plots.svg import Figure
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import headway.plots.svg as svg
 from headway import budget as accounts
 from headway.errors import NothingToShow
 from headway.history import Record
 from headway.optimizer import Optimizer
-from headway.plots import svg
 from headway.plots.subject import require_run
 from headway.plots.svg import Figure, Scale, number
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import headway.plots.svg as svg
 from headway.errors import NothingToShow
 from headway.history import Record
 from headway.optimizer import Optimizer
-from headway.plots import svg
 from headway.plots.axes import Axis
 from headway.plots.subject import known_name, require_run
 from headway.plots.svg import Figure, number
