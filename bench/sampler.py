@@ -1,4 +1,4 @@
-"""HeadwaySampler beside Optuna's GPSampler and RandomSampler in the same study: `make bench-sampler`.
+"""HeadwaySampler beside Optuna's GPSampler and RandomSampler: `python -m bench.sampler`.
 
 A suggestion is one `study.tell` and one `study.ask`, storage included: what a run pays between two
 evaluations. Each sampler is measured in a process of its own with one BLAS thread; it is given n

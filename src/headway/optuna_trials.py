@@ -35,6 +35,8 @@ COST = "cost"  # user attribute: what the trial used of Budget(cost=)
 ERROR = "error"  # user attribute: why a trial failed
 WHY = "why"  # user attribute: why this point, in a sentence
 
+_ENDLESS = 1e300  # for a violation that is infinite
+
 
 def counted(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
     """The trials that use an evaluation: finished or running, and begun only once.
@@ -56,8 +58,10 @@ def constraints_of(trial: FrozenTrial) -> dict[str, float]:
     """The constraints by name; those of `constraints_func` are named by their place."""
     attrs = trial.system_attrs
     found = {str(i): float(c) for i, c in enumerate(attrs.get("constraints") or ())}
-    named = {k.partition(":")[2]: v for k, v in attrs.items() if k.startswith("constraints:")}
-    return found | {name: float(value) for name, value in named.items()}
+    for name, value in attrs.items():
+        if name.startswith("constraints:"):  # as Trial.set_constraint of Optuna 5 writes it
+            found[name.partition(":")[2]] = float(value)
+    return {name: min(max(value, -_ENDLESS), _ENDLESS) for name, value in found.items()}
 
 
 def key_of(group: Group, settings: Settings) -> int:
