@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from threading import RLock
 from typing import Any, Literal
 from zlib import crc32
@@ -37,18 +38,22 @@ from headway.budget import Budget
 from headway.errors import (
     BudgetError,
     BudgetSpent,
-    SettingError,
     SpaceExhausted,
     TellError,
 )
 from headway.optimizer import Optimizer
 from headway.optuna_replay import largest, replayed
 from headway.optuna_space import Group, distributions_of, group_of
+from headway.optuna_study import (
+    refuse,
+    require_one_objective,
+    stop,
+    trials_of,
+    wait_for_earlier,
+)
 from headway.optuna_trials import (
     ASKED,
     COST,
-    ERROR,
-    OVER,
     WHY,
     Encoded,
     Memory,
@@ -152,10 +157,10 @@ class HeadwaySampler(BaseSampler):
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """What is modelled: of several groups, all their parameters."""
-        _refuse_several_objectives(study)
+        require_one_objective(study)
         with self._lock:
             memory = self._memory(study)
-            memory.take(_trials(study))
+            memory.take(trials_of(study))
             groups = memory.catalogue.chosen(self._given, None)
         return {name: known for group in groups for name, known in group.distributions.items()}
 
@@ -163,13 +168,14 @@ class HeadwaySampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """The next point. It is stored before it is evaluated, so that others see it pending."""
-        _refuse_several_objectives(study)
+        require_one_objective(study)
         fixed = trial.system_attrs.get("fixed_params", {})
         if not search_space or search_space.keys() <= fixed.keys():
             return {}
+        wait_for_earlier(study, trial)
         with self._lock:  # threads of one process see each other's points
             memory = self._memory(study)
-            trials = [other for other in _trials(study) if other.number != trial.number]
+            trials = [other for other in trials_of(study) if other.number != trial.number]
             memory.take(trials)
             minimize = study.direction != StudyDirection.MAXIMIZE
             reading = Reading.of(trials, self.budget, minimize=minimize)
@@ -197,9 +203,9 @@ class HeadwaySampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """A parameter that no model knows: at random, keyed by seed, trial and name."""
-        _refuse_several_objectives(study)
+        require_one_objective(study)
         if self._warn_independent_sampling and any(
-            other.state == TrialState.COMPLETE for other in _trials(study)
+            other.state == TrialState.COMPLETE for other in trials_of(study)
         ):
             logger.warning(
                 _INDEPENDENT_SAMPLING_WARNING_TEMPLATE.format(
@@ -221,8 +227,8 @@ class HeadwaySampler(BaseSampler):
         began the last one at the same moment, and Optuna has no way to give a trial back.
         """
         try:
-            _refuse_several_objectives(study)
-            trials = _trials(study)
+            require_one_objective(study)
+            trials = trials_of(study)
             used = spent_of(self.budget, trials, trial)
             with self._lock:
                 memory = self._memory(study)
@@ -232,11 +238,11 @@ class HeadwaySampler(BaseSampler):
                 memory.met = True
                 ending = bool(refusal) or ledger.evaluations_left(self.budget, used) == 0
                 memory.ended = memory.ended or ending
-            looping = ending and _stop(study)
+            looping = ending and stop(study)
             if refusal is not None and (anew or not looping):
                 raise refusal
         except Exception as error:
-            _refuse(study, trial, error)
+            refuse(study, trial, error)
             raise
 
     def after_trial(
@@ -247,11 +253,11 @@ class HeadwaySampler(BaseSampler):
             _process_constraints_after_trial(self._constraints_func, study, trial, state)
         if self.budget.seconds is None and self.budget.cost is None:
             return  # evaluations were counted when the trial began
-        used = spent_of(self.budget, _trials(study), trial)
+        used = spent_of(self.budget, trials_of(study), trial)
         if ledger.is_overdrawn(self.budget, used, seconds=used.seconds):
             with self._lock:
                 self._memory(study).ended = True
-            _stop(study)
+            stop(study)
         limit = self.budget.cost
         if limit is not None and state == TrialState.COMPLETE and cost_of(trial) is None:
             raise TellError(
@@ -273,9 +279,12 @@ class HeadwaySampler(BaseSampler):
         key = key_of(group, settings)
         encoded = memory.encoded.setdefault(key, Encoded(group))
         history = history_of(reading, encoded, key)
+        facts = history.facts("minimize" if reading.minimize else "maximize")
+        # By number, so that two trials of the same moment take different points of the design.
+        earlier = sum(other.number < trial.number for other in reading.trials)
         try:
             proposal = propose(
-                history.facts("minimize" if reading.minimize else "maximize"),
+                replace(facts, n_asked=earlier),
                 group.space,
                 settings,
                 clock=ledger.clock(self.budget, history, design=settings.design),
@@ -326,36 +335,6 @@ class HeadwaySampler(BaseSampler):
         )
 
 
-def _trials(study: Study) -> list[FrozenTrial]:
-    """Every trial: `study.get_trials` of a Hyperband bracket has those of the bracket only."""
-    return study._storage.get_all_trials(study._study_id, deepcopy=False)
-
-
-def _stop(study: Study) -> bool:
-    """Begin no more trials; False where no loop of `optimize` runs that could be stopped."""
-    try:
-        study.stop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _refuse(study: Study, trial: FrozenTrial, error: Exception) -> None:
-    """Close a trial that never begins: Optuna created it before it asked."""
-    store, spent = study._storage, isinstance(error, BudgetSpent | BudgetError)
-    store.set_trial_system_attr(trial._trial_id, OVER, True)
-    store.set_trial_user_attr(trial._trial_id, ERROR, "over budget" if spent else str(error))
-    store.set_trial_state_values(trial._trial_id, TrialState.FAIL)
-
-
-def _refuse_several_objectives(study: Study) -> None:
-    if study._is_multi_objective():
-        raise SettingError(
-            f"the study {study.study_name!r} has {len(study.directions)} objectives. Allowed: one. "
-            f"Weigh them into one value, or make all but one constraints (trial.set_constraint)."
-        )
-
-
 def optimizer_of(
     study: Study,
     *,
@@ -375,10 +354,10 @@ def optimizer_of(
     parameters are left out too, so that ids may lag behind trial numbers. Values of pruned trials
     are as the sampler learns them. Reasons are there where HeadwaySampler proposed the trial.
     """
-    _refuse_several_objectives(study)
+    require_one_objective(study)
     sampler = study.sampler if isinstance(study.sampler, HeadwaySampler) else None
     known = sampler._settings if sampler else None
-    trials = _trials(study)
+    trials = trials_of(study)
     if budget is None:
         budget = sampler.budget if sampler else max(1, len(counted(trials)))
     own = HeadwaySampler(

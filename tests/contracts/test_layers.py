@@ -16,7 +16,7 @@ ROOT = Path(headway.__file__).parent
 # From left to right; a module may import from its own layer and from those after it. A folder
 # stands for every module in it.
 LAYERS = (
-    {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch", "domain"}
+    {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch", "domain", "scene"}
     | {"optuna_replay", "optuna_space", "optuna_trials", "shell", "__main__"},
     {"run", "checkpoint", "evaluation", "executors", "progress"},
     {"optimizer", "inputs", "outcome", "trial"},
@@ -40,8 +40,10 @@ DOORS = {
     "study": {"shell"},
     "report": {"plots"},
     "sklearn": {"domain"},
-    # One plug-in in four files: the sampler, and the space, the trials and the events it reads.
-    "optuna": {"optuna_replay", "optuna_space", "optuna_trials"},
+    "botorch": {"scene"},
+    # One plug-in in five files: the sampler, and what it knows of studies, spaces and trials.
+    "optuna": {"optuna_replay", "optuna_space", "optuna_study", "optuna_trials"},
+    "optuna_study": {"optuna_trials"},
     "optuna_replay": {"optuna_space", "optuna_trials"},
     "optuna_trials": {"optuna_space"},
 }

@@ -137,9 +137,7 @@ def test_constraints_are_met(way):
         study = optuna.create_study(sampler=HeadwaySampler(20))
         study.optimize(by_name)
     else:
-        study = optuna.create_study(
-            sampler=HeadwaySampler(20, constraints_func=constraints_func)
-        )
+        study = optuna.create_study(sampler=HeadwaySampler(20, constraints_func=constraints_func))
         study.optimize(by_function)
     optimizer = optimizer_of(study)
     assert len(study.trials) == 20
