@@ -21,6 +21,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+import headway
 from headway.errors import (
     BudgetSpent,
     CommandFailed,
@@ -38,6 +39,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 2 wrong command line, 3 bad input, 4 storage, 5 command or every "
     "trial failed, 6 nothing to give, 130 Ctrl-C. `run` again goes on where it ended.",
     no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,  # they would show local variables, and so passwords
     rich_markup_mode="markdown",
 )
@@ -77,6 +79,17 @@ Patience = Annotated[
         min=2, help="Seconds without a sign of life after which a database's worker is dead."
     ),
 ]
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.")
+    ] = False,
+) -> None:
+    if version:
+        say(f"headway {headway.__version__}")
+        raise typer.Exit()
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:

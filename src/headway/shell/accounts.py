@@ -147,19 +147,23 @@ def error_of(trial: FrozenTrial) -> str:
     return str(trial.user_attrs.get(ERROR, ""))
 
 
+def state_of(trial: FrozenTrial) -> str:
+    """told, failed, running, waiting, pruned; or void: it spent nothing and says nothing."""
+    state = trial.state.name.lower()
+    return {"complete": "told", "fail": "failed"}.get(state, state) if spends(trial) else "void"
+
+
 def as_json(trial: FrozenTrial) -> dict[str, Any]:
     """A trial as plain JSON, for --json and export."""
-    state = trial.state.name.lower()
     entry: dict[str, Any] = {
         "number": trial.number,
-        "state": {"complete": "told", "fail": "failed"}.get(state, state),
+        "state": state_of(trial),
         "value": trial.value,
         "params": trial.params,
         "constraints": dict(excesses(trial)),
         "cost": cost_of(trial),
         "why": trial.user_attrs.get(WHY),
         "error": error_of(trial) or None,
-        "spends": spends(trial),
         "began": trial.datetime_start and trial.datetime_start.isoformat(),
         "ended": trial.datetime_complete and trial.datetime_complete.isoformat(),
     }

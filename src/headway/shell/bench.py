@@ -12,8 +12,9 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
 from headway.errors import BudgetSpent, TellError
+from headway.optuna_trials import WHY
 from headway.outcome import Outcome, finite, positive
-from headway.shell.accounts import OVER_BUDGET, as_json, is_beyond
+from headway.shell.accounts import OVER_BUDGET, as_json, is_beyond, state_of
 from headway.shell.console import brief
 from headway.shell.liveness import BY_HAND, OWNER, is_run
 from headway.shell.places import Open
@@ -62,7 +63,8 @@ def _ask(study: optuna.Study, definition: Study) -> dict[str, Any] | None:
         close(study, trial._trial_id, OVER_BUDGET)
         return None
     params = suggest(definition.space, trial)
-    return {"number": trial.number, "params": params, "why": trial.user_attrs.get("why", "")}
+    reasons = study._storage.get_trial_user_attrs(trial._trial_id)
+    return {"number": trial.number, "params": params, "why": str(reasons.get(WHY, ""))}
 
 
 def shown(entry: Mapping[str, Any]) -> str:
@@ -106,10 +108,10 @@ def recorded(opened: Open, number: int) -> str:
     trial = opened.study.get_trials(deepcopy=False)[number]
     account = opened.account
     value = "" if trial.value is None else f" {trial.value:.10g}"
-    state = {"COMPLETE": "told", "FAIL": "failed"}.get(trial.state.name, trial.state.name.lower())
     best = account.best
     found = "" if best is None else f" Best: {best.value:.10g} (trial {best.number})."
-    return f"Trial {number} ({brief(trial.params)}): {state}{value}. {account.describe()}.{found}"
+    end = f"{state_of(trial)}{value}"
+    return f"Trial {number} ({brief(trial.params)}): {end}. {account.describe()}.{found}"
 
 
 def _open_trial(study: optuna.Study, number: int) -> FrozenTrial:
@@ -123,9 +125,9 @@ def _open_trial(study: optuna.Study, number: int) -> FrozenTrial:
     trial = trials[number]
     if trial.state != TrialState.RUNNING:
         value = "" if trial.value is None else f" {trial.value:.10g}"
-        state = "told" if trial.state == TrialState.COMPLETE else trial.state.name.lower()
         raise TellError(
-            f"trial {number} was already {state}{value}. Allowed: a trial that runs. {way_out}"
+            f"trial {number} was already {state_of(trial)}{value}. Allowed: a trial that runs. "
+            f"{way_out}"
         )
     return trial
 

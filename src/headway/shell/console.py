@@ -176,8 +176,10 @@ def line_of(job: Job, result: Outcome | Failure, definition: Study) -> str:
     took = _clock(time.monotonic() - job.began)
     start = f"trial {job.number:>4}"
     if isinstance(result, Failure):
-        word = "[yellow]stopped[/]" if result.kind == "stopped" else "[red]failed[/]"
-        return f"{start}  {word}  {escape(result.text)}  [dim]{escape(brief(job.params))}[/]"
+        stopped = result.kind == "stopped"
+        word = "[yellow]stopped[/]" if stopped else "[red]failed[/]"
+        text = "its point will be evaluated again" if stopped else escape(result.text)
+        return f"{start}  {word}  {text}  [dim]{escape(brief(job.params))}[/]"
     names = [limit.name for limit in definition.constraints]
     passed = [
         f"{name} {c:+.3g}" for name, c in zip(names, result.constraints, strict=True) if c > 0

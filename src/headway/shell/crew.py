@@ -92,6 +92,10 @@ def _end(account: Account, definition: Study, received: int | None, plan: Plan) 
                 f"stopped and will be evaluated again. The same command goes on.\n"
             )
         sys.stdout.write(console.answer(account, definition) + "\n")
+        if account.is_spent and sys.stderr.isatty() and not plan.quiet:
+            sys.stderr.write(
+                "\nTo see what happened: headway report. To go on: raise the budget, run again.\n"
+            )
     sys.stdout.flush()
     return code
 

@@ -79,7 +79,8 @@ class Table:
         except InvalidInput as error:
             if isinstance(error, StudyError) and str(error).startswith(self._file):
                 raise  # it has its place already
-            raise StudyError(f"{self.place(key)}: {error}") from error
+            text = " ".join(str(error).split())  # a point's errors are a list
+            raise StudyError(f"{self.place(key)}: {text}") from error
 
     def read(self, key: str, convert: Callable[[Any], Any], default: Any = None) -> Any:
         """The value of a key, converted; what the conversion refuses gets its place."""

@@ -66,7 +66,18 @@ def open_storage(given: str, *, folder: Path, must_exist: bool = False) -> Stora
         _require_file(Path(url.removeprefix("sqlite:///")))
     url, options = _with_driver(url, shown)
     with reaching(shown, given):
-        backend = RDBStorage(url, engine_kwargs={**options})
+        try:
+            backend = RDBStorage(url, engine_kwargs={**options})
+        except ValueError:  # what it shows may be a part of the password
+            raise StorageError(
+                f"the storage {shown} is no URL that can be read. Allowed: "
+                f"postgresql://user@host:port/name, special characters written as %XX. Correct it."
+            ) from None
+        except ImportError:
+            raise StorageError(
+                f"the storage {shown} needs a driver that is not installed. Allowed: any that "
+                f"SQLAlchemy knows. Install it with pip."
+            ) from None
         return Storage(shown, get_storage(backend), url, options)
 
 

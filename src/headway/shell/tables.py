@@ -43,7 +43,7 @@ def entries(account: Account) -> list[dict[str, Any]]:
 def _csv(rows: list[dict[str, Any]]) -> str:
     params = list(dict.fromkeys(name for row in rows for name in row["params"]))
     limits = list(dict.fromkeys(name for row in rows for name in row["constraints"]))
-    plain = ("cost", "spends", "began", "ended", "why", "error")
+    plain = ("cost", "began", "ended", "why", "error")
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     header = ["number", "state", "value", *params, *(f"limit {name}" for name in limits), *plain]

@@ -56,21 +56,32 @@ def tell(
 ) -> None:
     """Record a result; UpdateFinishedTrialError if the trial was closed without one."""
     storage = study._storage
-    frozen = storage.get_trial(trial_id)
-    if frozen.state == TrialState.COMPLETE:
-        return  # a first attempt reached the storage, and its answer did not reach us
-    if frozen.state.is_finished():
-        raise UpdateFinishedTrialError(f"trial {frozen.number} is finished")
+    try:
+        _write(study, trial_id, result, names)
+    except (ValueError, UpdateFinishedTrialError) as error:
+        frozen = storage.get_trial(trial_id)
+        if not frozen.state.is_finished():
+            raise
+        # Complete: a first attempt reached the storage, and its answer did not reach us.
+        if frozen.state != TrialState.COMPLETE:
+            raise UpdateFinishedTrialError(f"trial {frozen.number} is finished") from error
+
+
+def _write(
+    study: optuna.Study, trial_id: int, result: Outcome | Failure, names: Sequence[str]
+) -> None:
+    storage = study._storage
+    number = storage.get_trial_number_from_id(trial_id)
     if isinstance(result, Failure):
         storage.set_trial_user_attr(trial_id, ERROR, result.text)
-        study.tell(frozen.number, state=TrialState.FAIL)
+        study.tell(number, state=TrialState.FAIL)
         return
     if names:
         limits = dict(zip(names, result.constraints, strict=True))
         storage.set_trial_user_attr(trial_id, LIMITS, limits)
     if result.cost is not None:
         storage.set_trial_user_attr(trial_id, COST, result.cost)
-    study.tell(frozen.number, result.value)
+    study.tell(number, result.value)
 
 
 def close(study: optuna.Study, trial_id: int, reason: str) -> None:

@@ -100,6 +100,7 @@ class Worker:
     _broken: bool = False  # the storage was waited for in vain
     _orphans: Orphans = field(init=False)
     _account: Account = field(init=False)
+    _looked: float = field(init=False)  # when the account was drawn up
 
     def __post_init__(self) -> None:
         self._orphans = Orphans(self.setting.patience)
@@ -149,7 +150,9 @@ class Worker:
     def _may_begin(self) -> bool:
         if self.draining is not None or self.stop.requested:
             return False
-        account = self._look()
+        # What others did within the last moments shows when the trial has its number.
+        fresh = time.monotonic() - self._looked < _POLL
+        account = self._account if fresh else self._look()
         if account.is_overdrawn:
             return False
         return not account.is_spent or bool(account.waiting)
@@ -160,6 +163,7 @@ class Worker:
             trial = self._patiently(self.study.ask)
         except BudgetSpent:  # another process was faster, and the sampler has closed the trial
             self.refusals += 1
+            self._look()
             if self.refusals >= _REFUSALS:
                 raise
             return False
@@ -167,11 +171,14 @@ class Worker:
         id = trial._trial_id
         self._patiently(lambda: self.liveness.begin(id))
         self._patiently(lambda: trial.set_user_attr(OWNER, self.liveness.owner))
-        if is_beyond(trial.number, self._trials(), self.definition.budget):
+        self._look()
+        if is_beyond(trial.number, self._account.trials, self.definition.budget):
             self._close(id, OVER_BUDGET)
             return True
         params = self._patiently(lambda: suggest(self.definition.space, trial))
-        job = Job(trial, params, str(trial.user_attrs.get(WHY, "")), time.monotonic())
+        # From the storage: the sampler wrote it there after this trial object was made.
+        attributes = self._patiently(lambda: self.study._storage.get_trial_user_attrs(id))
+        job = Job(trial, params, str(attributes.get(WHY, "")), time.monotonic())
         self.jobs[pool.submit(self._evaluate, job)] = job
         self.observer.begun(job)
         return True
@@ -273,7 +280,7 @@ class Worker:
             return False
         if params:
             self._patiently(lambda: repeat(self.study, number, params, reason))
-        self._look()
+            self._look()
         return True
 
     def _close(self, id: int, reason: str) -> bool:
@@ -284,6 +291,7 @@ class Worker:
             return False
         finally:
             self.liveness.finish(id)
+            self._look()
         return True
 
     def _is_awaited(self) -> bool:
@@ -310,6 +318,7 @@ class Worker:
         definition = self.definition
         trials = self._trials()
         self._account = Account.of(trials, budget=definition.budget, goal=definition.goal)
+        self._looked = time.monotonic()
         return self._account
 
     def _patiently(self, call: Callable[[], T]) -> T:
