@@ -41,7 +41,7 @@ def test_it_is_read_while_a_run_writes_it(tmp_path):
 
 @pytest.mark.parametrize("kept", [1, 40])
 def test_a_line_that_is_being_written_is_left_out(finished, kept):
-    file, result = finished
+    file, _ = finished
     *lines, last = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines) + last[:kept])
     assert len(headway.load(file).history.finished) == 7
@@ -63,7 +63,7 @@ def test_the_text_of_to_json_is_read_too(tmp_path, finished):
 def test_what_cannot_be_read(tmp_path, finished):
     with pytest.raises(CheckpointError, match=r"nowhere.*cannot be read: No such file"):
         headway.load(tmp_path / "nowhere")
-    with pytest.raises(CheckpointError, match="the run '7.5' cannot be read.*Give its name"):
+    with pytest.raises(CheckpointError, match=r"the run '7.5' cannot be read.*Give its name"):
         headway.load(7.5)
     other = tmp_path / "other"
     other.write_text("x = 1\n")

@@ -23,6 +23,7 @@ from headway.proposal import Settings
 from headway.search.maximize import candidates
 from headway.situation import Situation, assess, search_of
 from headway.space import Space
+from headway.surrogate import Data, fit_model
 
 # What the random numbers are for; proposals use the keys 0 to 4.
 _BELIEF, _IMPORTANCE = 5, 6
@@ -62,10 +63,12 @@ class Outlook:
     """The models, and the trial that they recommend."""
 
     situation: Situation
+    facts: Facts
     settings: Settings
     sign: float  # -1 where the user maximises
     trial: int  # its id
     noisy: bool  # whether values are taken as noisy, so that the best told value may be luck
+    worst: float  # y to minimise: what is worse is only bad, however bad it is
 
     @classmethod
     def of(
@@ -79,7 +82,7 @@ class Outlook:
         sign = -1.0 if direction == "maximize" else 1.0
         trial = int(facts.ids[_row(facts, situation)])
         noisy = situation.repeats or bool(situation.objective.state["noisy"])
-        return cls(situation, settings, sign, trial, noisy)
+        return cls(situation, told, settings, sign, trial, noisy, _worst(facts, settings.design))
 
     @property
     def space(self) -> Space:
@@ -150,12 +153,21 @@ class Outlook:
         return Optima(Z[rows], np.where(clear, here - minima, 0.0))
 
     def importance(self) -> Importance:
-        """Sobol indices of the model's mean over the whole space, on the scale the model sees.
+        """Sobol indices of a surrogate's mean over the whole space.
 
-        That scale is standardised, and where the model compresses bad values it is compressed: a
-        cliff far from the optimum would else be all that matters.
+        It is a surrogate of its own, without compression and with what is worse than `worst`
+        counted as that: the one that proposals are made with spends its detail on the good values,
+        and may be flat where the others lie; and a cliff would else be all that matters.
         """
-        gp, space = self.situation.objective.gp, self.space
+        facts, space = self.facts, self.space
+        told = ~facts.failed
+        data = Data(
+            space.embed(facts.Z[told]),
+            space.groups,
+            np.minimum(facts.y[told], self.worst),
+            None if facts.variance is None else facts.variance[told],
+        )
+        gp = fit_model(replace(self.settings.surrogate, compress=False), data).gp
         count = _VALUES / (len(gp.z) * (space.d + 2))
         return sobol_indices(
             lambda Z: gp.posterior_mean(space.embed(Z)),
@@ -163,6 +175,14 @@ class Outlook:
             count=int(2 ** np.floor(np.log2(np.clip(count, 256, 2048)))),
             rng=keyed_rng(self.settings.seed, len(self.situation.told), _IMPORTANCE),
         )
+
+
+def _worst(facts: Facts, design: int) -> float:
+    """Of the told values nine tenths are better, or half of the initial design, which is spread
+    evenly: later trials crowd where values are good."""
+    y = facts.y[~facts.failed]
+    first = facts.y[:design][~facts.failed[:design]]
+    return float(max(np.quantile(y, 0.9), np.median(first if len(first) else y)))
 
 
 def _row(facts: Facts, situation: Situation) -> int:

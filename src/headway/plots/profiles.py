@@ -15,11 +15,9 @@ from headway.outlook import Outlook, Prediction
 from headway.plots.axes import Axis, shown
 from headway.plots.subject import known_name, outlook_of, require_run
 from headway.plots.svg import Figure, Scale
-from headway.plots.timeline import phase
 
 _COLUMNS, _PANEL, _ROW, _GUTTER = 2, 96.0, 146.0, 14.0
 _MOST_LABELS = 6
-_WORST = 0.8  # of the told values are shown
 
 
 def slices(
@@ -38,7 +36,7 @@ def slices(
     axes = [Axis.of(space, name) for name in chosen if name in point]
     swept = [axis.sweep(space, model.centre) for axis in axes]
     bands = [model.predict(Z) for Z, _ in swept]
-    window = _window(optimizer, bands)
+    window = _window(model, bands)
     left = svg.margin(window, 0.0)
     width = (svg.WIDTH - 8 - left - _GUTTER * (_COLUMNS - 1)) / _COLUMNS
     body: list[str] = []
@@ -64,19 +62,14 @@ def slices(
     return Figure("slices", "One parameter at a time", words, tuple(body), 4 + rows * _ROW)
 
 
-def _window(optimizer: Optimizer, bands: Sequence[Prediction]) -> list[float]:
+def _window(model: Outlook, bands: Sequence[Prediction]) -> list[float]:
     """The range of y that all panels share: from the best to where bad trials begin.
 
     What is worse leaves the panel: a cliff far from the best would else leave a flat line of it.
     """
-    sign = -1.0 if optimizer.direction == "maximize" else 1.0
+    sign = model.sign
     means = sign * np.concatenate([band.mean for band in bands])
-    done = [r for r in optimizer.history.finished if r.value is not None]
-    told = [sign * (r.value or 0.0) for r in done]
-    typical = [sign * (r.value or 0.0) for r in done if phase(r) == "design"]
-    best = float(np.min(means))
-    bad = max(float(np.quantile(told, _WORST)), float(np.median(typical or told)))
-    worst = min(float(np.max(means)), bad)
+    best, worst = float(np.min(means)), min(float(np.max(means)), model.worst)
     if not worst / 2 - best / 2 > 1e-9 * abs(best):
         worst = float(np.max(means))
     low = min(float(np.min(sign * (band.low if sign > 0 else band.high))) for band in bands)

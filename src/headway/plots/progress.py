@@ -48,7 +48,7 @@ def convergence(optimizer: Optimizer, *, over: Over = "auto") -> Figure:
         )
     values = [p.record.value for p in places if p.record.value is not None]
     best = _best_so_far(optimizer, places)
-    shown = _window(values, [value for _, value in best], optimizer.direction == "maximize")
+    shown = _window(values, [value for _, value in best])
     log = min(shown, default=0.0) > 0 and max(shown) > _RATIO * min(shown)
     left = svg.margin(shown, _BOTTOM, log=log)
     # Without a value there is only the strip at the foot.
@@ -118,12 +118,13 @@ def _best_so_far(optimizer: Optimizer, places: list[_Place]) -> list[tuple[float
     return steps
 
 
-def _window(values: list[float], best: list[float], maximize: bool) -> list[float]:
+def _window(values: list[float], best: list[float]) -> list[float]:
     """The values that the axis shows: all of the best, and of the others all but the far ones."""
     if len(values) < 5 or not best:
         return values + best
     away = np.abs(np.array(values) / 2 - best[-1] / 2)
-    reach = max(2.0 * float(np.quantile(away, 0.7)), *(abs(b / 2 - best[-1] / 2) for b in best[1:]))
+    steps = [abs(b / 2 - best[-1] / 2) for b in best[1:]]
+    reach = max([2.0 * float(np.quantile(away, 0.7)), *steps])
     near = [v for v, gap in zip(values, away.tolist(), strict=True) if gap <= 1.2 * reach]
     return near + best[1:] + best[-1:]
 
@@ -131,7 +132,7 @@ def _window(values: list[float], best: list[float], maximize: bool) -> list[floa
 def _bands(places: list[_Place], x: Scale, strip: float) -> list[str]:
     """The design and the finish as shaded stretches, with the model between them."""
     spent = [place for place in places if place.phase != "known"]
-    design = max((p.at for p in spent if p.phase in ("design", "given")), default=0.0)
+    design = max((p.at for p in spent if p.phase == "design"), default=0.0)
     finish = min((p.at for p in spent if p.phase == "finish"), default=math.inf)
     count = sum(p.phase != "known" for p in places)
     half = (x.high / max(count, 1)) / 2

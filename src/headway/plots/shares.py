@@ -32,7 +32,8 @@ def importance(optimizer: Optimizer, *, indices: Importance | None = None) -> Fi
         body.append(svg.rect("bar", _START, y, wide * first, 9, tip))
         body.append(svg.write(_END + 8, y + 9, f"{total:.0%}"))
     words = (
-        "How much of the model's variation over the whole space each parameter explains: dark "
+        "How much of the variation over the whole space each parameter explains, as a model of all "
+        "trials has it: dark "
         "alone, light together with others (so the shares may add up to more than 100 %). "
         "Near the best point another one may matter more: see the slices."
     )

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 WIDTH = 360.0
 MANY = 150  # marks of which each is smaller, or some left out
+_LARGEST = 8e307  # leaves a range room for its margins
 _TITLE = 34.0  # what the title of a figure that stands alone takes
 _CHARACTER = 6.3  # mean width of a letter of the small text
 
@@ -117,7 +118,7 @@ class Scale:
         cls, values: Iterable[float], start: float, end: float, *, log: bool = False, pad: float = 0
     ) -> Scale:
         """One that holds the values, with `pad` of the range left free at each end."""
-        given = [float(value) for value in values if math.isfinite(value)]
+        given = [min(max(float(v), -_LARGEST), _LARGEST) for v in values if math.isfinite(v)]
         low, high = (min(given), max(given)) if given else (0.0, 1.0)
         if log:
             low, high = (low / 2, high * 2) if low == high else (low, high)
@@ -129,8 +130,8 @@ class Scale:
                 end,
                 True,
             )
-        if low == high:
-            margin = abs(low) / 10 or 0.5
+        if high / 2 - low / 2 <= 1e-12 * max(abs(low), abs(high)):  # one value, but for rounding
+            margin = max(abs(low) / 10, abs(high) / 10) or 0.5
             low, high = low - margin, high + margin
         span = high / 2 - low / 2  # in halves: 1e308 - -1e308 is no float
         return cls(low - 2 * pad * span, high + 2 * pad * span, start, end)
@@ -197,7 +198,7 @@ def number(value: float, digits: int = 5) -> str:
     """A number for a reader."""
     text = f"{value + 0.0:.{digits}g}"
     if "e" in text and abs(value) < 1e7 and abs(value) >= 1:
-        text = f"{float(text):.0f}"
+        text = f"{value:.0f}"
     return typeset(text)
 
 
