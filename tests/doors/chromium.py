@@ -27,7 +27,7 @@ _PATIENCE = 60.0
 
 
 class Browser:
-    """One browser with one page; `troubles` collects what the console was told, `asked` each URL."""
+    """One browser with one page; `troubles` is what the console was told, `asked` every URL."""
 
     def __init__(self, profile: Path) -> None:
         # The protocol reads requests on descriptor 3 and answers on 4.

@@ -59,14 +59,14 @@ def where(space: Space, records: Sequence[Record]) -> Condition | None:
     tried = 0
     for text, inside in _conditions(space, done):
         tried += 1
+        if not np.mean(inside[bad]) > np.mean(inside[~bad]):
+            continue  # the other side of it is the one to name
         gain = _gain(bad, inside)
         if best is None or gain > best[0]:
             best = gain, text, inside
     if best is None:
         return None
     _, text, inside = best
-    if np.mean(inside[bad]) < np.mean(inside[~bad]):
-        return None
     chance = tried * _by_chance(len(bad), int(bad.sum()), int(inside.sum()), int(inside[bad].sum()))
     if chance > _CHANCE:
         return None
