@@ -101,6 +101,11 @@ class Outlook:
             return float(np.sqrt(model.state["floor"])) * model.warp.scale
         return 0.0 if known == "auto" else float(np.sqrt(known))
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether constraints are noisy, so that a told one may have been met by luck."""
+        return any(bool(model.state["noisy"]) for model in self.situation.constraints)
+
     def predict(self, Z: Array) -> Prediction:  # (m, d)
         """y without noise."""
         model = self.situation.objective

@@ -117,9 +117,12 @@ def _value(optimizer: Optimizer, outlook: Outlook, record: Record) -> str:
 def _sure(optimizer: Optimizer, outlook: Outlook, record: Record) -> str:
     text = f"The model expects {_expected(outlook, outlook.centre)} there (one standard deviation)"
     text += ", noise left out." if outlook.noisy else "; it takes the values as free of noise."
-    if optimizer.history.k and record.feasible:
+    if record.constraints:
+        told = ", ".join(number(c, 3) for c in record.constraints)
+        text += f" Constraints told, met at 0 or below: {told}."
+    if outlook.doubtful and record.feasible:
         odds = float(outlook.feasible(outlook.centre[None])[0])
-        text += f" It puts the chance that every constraint is met there at {_percent(odds)}."
+        text += f" They are noisy; the chance that all are met there is {_percent(odds)}."
     made = predictions(optimizer, outlook)
     if len(made) >= _ENOUGH:
         one, two = (sum(p.within(k) for p in made) / len(made) for k in (1, 2))
