@@ -121,7 +121,8 @@ class Scale:
         given = [min(max(float(v), -_LARGEST), _LARGEST) for v in values if math.isfinite(v)]
         low, high = (min(given), max(given)) if given else (0.0, 1.0)
         if log:
-            low, high = (low / 2, high * 2) if low == high else (low, high)
+            if high / low < 1.0 + 1e-9:  # one value, but for rounding
+                low, high = low / 2, high * 2
             span = math.log(high / low) if math.isfinite(high / low) else 700.0
             return cls(
                 max(low * math.exp(-pad * span), 1e-307),
