@@ -11,8 +11,10 @@ maximise H^rho alpha^(1 - rho); here it is in logs, as in `headway.acquisition.s
     DirectionalAcquisition  (1 - rho) log alpha(X) + rho log H(X),  H a density of directions,
     AnnealedAcquisition     log alpha(X) + log H(X),  H a Gaussian about the best point.
 
-The H of a batch is the product of the H of its points: with all but one of them held, that is the
-objective of one point with the others pending.
+In a batch alpha is what each point adds to those before it and to the pending ones, so that the
+score of q points is a sum of q such terms, and sequential=True maximises them one after another:
+
+    sum_i (w_base log(alpha(x_1 .. x_i) - alpha(x_1 .. x_i-1)) + w_local log H(x_i)).
 
 Signs. BoTorch maximises, Headway minimises. An acquisition is maximised in both, and the local
 terms are the same numbers; only the helpers look at the outcome, and `maximize` says whether the
@@ -32,10 +34,10 @@ import numpy as np
 
 try:
     import torch
-    from botorch.acquisition import analytic, monte_carlo
+    from botorch.acquisition import monte_carlo
     from botorch.acquisition.acquisition import AcquisitionFunction, OneShotAcquisitionFunction
-    from botorch.acquisition.joint_entropy_search import qJointEntropySearch
-    from botorch.acquisition.max_value_entropy_search import MaxValueBase
+    from botorch.utils.safe_math import log_fatplus, logmeanexp
+    from botorch.utils.transforms import is_ensemble, match_batch_shape
     from torch import Tensor
     from torch.nn import Module
 except ImportError as error:
@@ -44,13 +46,13 @@ except ImportError as error:
         f'Install it: pip install "headway[botorch]"'
     ) from error
 
+from headway.botorch_reading import FORMS, Scene, columns_of, form_of, one_of, spread_of
 from headway.direction.belief import Belief
 from headway.direction.heading import advance, directions
 from headway.direction.heading import past as past_direction
 from headway.direction.updates import RULES, Rule, sampled
 from headway.errors import SettingError
 from headway.policy import ANCHORS, Policy
-from headway.scene import Scene, columns_of, spread_of
 
 __all__ = [
     "AnnealedAcquisition",
@@ -61,27 +63,9 @@ __all__ = [
     "nearness_of",
 ]
 
-FORMS = ("log", "positive", "linear")
-_POSITIVE = (
-    analytic.ExpectedImprovement,
-    analytic.ConstrainedExpectedImprovement,
-    analytic.ProbabilityOfImprovement,
-    analytic.qAnalyticProbabilityOfImprovement,
-    analytic.PosteriorStandardDeviation,
-    monte_carlo.qExpectedImprovement,
-    monte_carlo.qNoisyExpectedImprovement,
-    monte_carlo.qProbabilityOfImprovement,
-    monte_carlo.qPosteriorStandardDeviation,
-    MaxValueBase,
-    qJointEntropySearch,
-)
-_LINEAR = (
-    analytic.UpperConfidenceBound,
-    analytic.PosteriorMean,
-    analytic.ScalarizedPosteriorMean,
-    monte_carlo.qUpperConfidenceBound,
-    monte_carlo.qSimpleRegret,
-)
+# What a point adds to others is smoothed over this share of theirs, so that a copy has a slope too.
+_SMOOTH_GAIN = 1e-4
+_FAR_AHEAD = 30.0  # in logs: by then what the others have does not count
 # As in `headway.policy`: at rho = 1 the acquisition would not count at all.
 _MOST_RHO = 0.999
 # As in `headway.scoring`: within this share of a length-scale of its origin a direction fades.
@@ -188,7 +172,7 @@ class LocalAcquisition(AcquisitionFunction):  # type: ignore[misc]
                 f"direction. Allowed: an acquisition of the points alone. Take qLogEI or UCB."
             )
         self.base, self.term, self.weights = base, term, weights
-        self.form = _form_of(base) if form is None else _one_of("form", form, FORMS)
+        self.form = form_of(base) if form is None else one_of("form", form, FORMS)
         self.scale = 1.0
         if self.form == "linear":
             self.scale = spread_of(self.model) if scale is None else float(scale)
@@ -199,16 +183,51 @@ class LocalAcquisition(AcquisitionFunction):  # type: ignore[misc]
             )
 
     def forward(self, X: Tensor) -> Tensor:  # (..., q, d) -> (...)
-        value = self.base(X)
-        if self.form == "positive":
-            # Where it has underflown, the local term alone leads.
-            value = value.clamp_min(torch.finfo(value.dtype).tiny).log()
+        X = X if X.ndim > 2 else X.unsqueeze(0)
         w_base, w_local = self.weights
-        return w_base * value / self.scale + w_local * self.term(X).sum(dim=-1)
+        averages = isinstance(self.base, monte_carlo.SampleReducingMCAcquisitionFunction)
+        if averages and (X.shape[-2] > 1 or self.X_pending is not None):
+            value = self._added(X)
+        elif X.shape[-2] == 1:
+            value = self._log_of(self.base(X))
+        else:
+            raise SettingError(
+                f"q is {X.shape[-2]}, and the base is a {type(self.base).__name__}, whose value of "
+                f"a batch does not say what each point adds. Allowed: q = 1. Call optimize_acqf "
+                f"with sequential=True, or take qLogEI, qLogNEI, qUCB or a relative of theirs."
+            )
+        return w_base * value + w_local * self.term(X).sum(dim=-1)
+
+    def _added(self, X: Tensor) -> Tensor:  # (..., q, d) -> (...)
+        """The sum over the points of the log of what each adds to the ones before it.
+
+        By sample: (a_i - max_j<i a_j)+, as incremental as the improvement of BoTorch's qLogNEI.
+        """
+        pending = 0 if self.X_pending is None else len(self.X_pending)
+        if pending:
+            X = torch.cat([match_batch_shape(self.X_pending, X), X], dim=-2)
+        samples = self.base._non_reduced_forward(X)  # (samples, ..., pending + q)
+        values = self._log_of(samples)
+        before = values.cummax(dim=-1).values[..., :-1]
+        ahead = values[..., 1:] - before
+        gain = log_fatplus(ahead.clamp_max(_FAR_AHEAD).expm1(), tau=_SMOOTH_GAIN)
+        gain = before + torch.where(ahead > _FAR_AHEAD, ahead, gain)
+        dims = [*range(len(self.base.sample_shape)), *([-2] if is_ensemble(self.model) else [])]
+        added = logmeanexp(gain, dim=dims)[..., max(pending - 1, 0) :].sum(dim=-1)
+        if pending:
+            return added
+        first = self.base._sample_reduction(self.base._q_reduction(samples[..., :1]))
+        return self._log_of(first) + added
+
+    def _log_of(self, value: Tensor) -> Tensor:
+        """What stands for log alpha."""
+        if self.form == "positive":  # where it has underflown, the local term alone leads
+            return value.clamp_min(torch.finfo(value.dtype).tiny).log()
+        return value / self.scale
 
     @property
     def X_pending(self) -> Tensor | None:
-        """The base's: a pending point is out of the local term's reach."""
+        """The base's."""
         return getattr(self.base, "X_pending", None)
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
@@ -275,8 +294,8 @@ def heading_of(
     (a single point told) the heading is neutral.
     """
     if not callable(rule):
-        _one_of("rule", rule, (*RULES, "sampled"))
-    _one_of("anchor", anchor, ANCHORS)
+        one_of("rule", rule, (*RULES, "sampled"))
+    one_of("anchor", anchor, ANCHORS)
     scene = Scene.of(
         model,
         X,
@@ -355,19 +374,6 @@ def nearness_of(
     return Nearness(bounds, centre, precision, columns=scene.columns, belief=belief)
 
 
-def _form_of(base: Any) -> str:
-    """What is known of BoTorch's own acquisition functions."""
-    if getattr(base, "_log", False):
-        return "log"
-    for form, classes in (("positive", _POSITIVE), ("linear", _LINEAR)):
-        if isinstance(base, classes):
-            return form
-    raise SettingError(
-        f"whether {type(base).__name__} is a log, a positive number or in the units of the outcome "
-        f"is not known here. Allowed: {', '.join(map(repr, FORMS))}. Give form= one of them."
-    )
-
-
 def _share(name: str, given: float) -> float:
     if not 0.0 <= float(given) <= 1.0:
         raise SettingError(
@@ -375,11 +381,3 @@ def _share(name: str, given: float) -> float:
             f"evaluations used by those that there are."
         )
     return float(given)
-
-
-def _one_of(name: str, given: str, allowed: Sequence[str]) -> str:
-    if given not in allowed:
-        raise SettingError(
-            f"{name} is {given!r}. Allowed: {', '.join(map(repr, allowed))}. Choose one of them."
-        )
-    return given

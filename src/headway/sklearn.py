@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 
 from headway.budget import Budget
-from headway.domain import Domain
 from headway.errors import BudgetSpent, EveryTrialFailed, SettingError, SpaceExhausted
 from headway.optimizer import Optimizer
 from headway.policy import Policy
 from headway.run import Result
+from headway.sklearn_space import Domain
 from headway.surrogate import Surrogate
 from headway.trial import Trial
 

@@ -13,8 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 import headway
-from headway.domain import Domain
 from headway.errors import SpaceError
+from headway.sklearn_space import Domain
 
 
 def only(entry):

@@ -1,4 +1,5 @@
-"""A fitted model of BoTorch and the told points, in the unit cube; the belief about the optimum.
+"""What is read from BoTorch's objects: the told points in the unit cube, the belief about
+the optimum, and in which form an acquisition returns its value.
 
 Notation: X (n, d) told points in the user's units, bounds (2, d), Z (n, d) the same points in the
 cube, c the columns that count as numbers.
@@ -12,6 +13,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from botorch.acquisition import analytic, monte_carlo
+from botorch.acquisition.joint_entropy_search import qJointEntropySearch
+from botorch.acquisition.max_value_entropy_search import MaxValueBase
 from botorch.posteriors.gpytorch import GPyTorchPosterior
 from botorch.utils.sampling import manual_seed
 from torch import Tensor
@@ -22,6 +26,28 @@ from headway.errors import SettingError
 from headway.search.maximize import Search, candidates
 from headway.space import Space
 from headway.surrogate.factor import factorise
+
+FORMS = ("log", "positive", "linear")
+_POSITIVE = (
+    analytic.ExpectedImprovement,
+    analytic.ConstrainedExpectedImprovement,
+    analytic.ProbabilityOfImprovement,
+    analytic.qAnalyticProbabilityOfImprovement,
+    analytic.PosteriorStandardDeviation,
+    monte_carlo.qExpectedImprovement,
+    monte_carlo.qNoisyExpectedImprovement,
+    monte_carlo.qProbabilityOfImprovement,
+    monte_carlo.qPosteriorStandardDeviation,
+    MaxValueBase,
+    qJointEntropySearch,
+)
+_LINEAR = (
+    analytic.UpperConfidenceBound,
+    analytic.PosteriorMean,
+    analytic.ScalarizedPosteriorMean,
+    monte_carlo.qUpperConfidenceBound,
+    monte_carlo.qSimpleRegret,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +181,27 @@ def spread_of(model: Any) -> float:
         values, _ = transform.untransform(values)
     spread = float(values.std(correction=0))
     return spread if spread > 0 else 1.0
+
+
+def form_of(base: Any) -> str:
+    """What is known of BoTorch's own acquisition functions."""
+    if getattr(base, "_log", False):
+        return "log"
+    for form, classes in (("positive", _POSITIVE), ("linear", _LINEAR)):
+        if isinstance(base, classes):
+            return form
+    raise SettingError(
+        f"whether {type(base).__name__} is a log, a positive number or in the units of the outcome "
+        f"is not known here. Allowed: {', '.join(map(repr, FORMS))}. Give form= one of them."
+    )
+
+
+def one_of(name: str, given: str, allowed: Sequence[str]) -> str:
+    if given not in allowed:
+        raise SettingError(
+            f"{name} is {given!r}. Allowed: {', '.join(map(repr, allowed))}. Choose one of them."
+        )
+    return given
 
 
 def columns_of(bounds: Tensor, columns: Sequence[int] | None) -> list[int]:
