@@ -16,8 +16,9 @@ ROOT = Path(headway.__file__).parent
 # From left to right; a module may import from its own layer and from those after it. A folder
 # stands for every module in it.
 LAYERS = (
-    {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch", "domain", "scene"}
-    | {"optuna_replay", "optuna_space", "optuna_trials", "shell", "__main__"},
+    {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch"}
+    | {"optuna_replay", "optuna_space", "optuna_trials", "shell", "__main__"}
+    | {"sklearn_space", "botorch_reading"},
     {"run", "checkpoint", "evaluation", "executors", "progress"},
     {"optimizer", "inputs", "outcome", "trial"},
     {"propose", "outlook", "importance"},
@@ -39,8 +40,8 @@ DOORS = {
     "shell": {"study", "optuna", "optuna_trials"},
     "study": {"shell"},
     "report": {"plots"},
-    "sklearn": {"domain"},
-    "botorch": {"scene"},
+    "sklearn": {"sklearn_space"},
+    "botorch": {"botorch_reading"},
     # One plug-in in five files: the sampler, and what it knows of studies, spaces and trials.
     "optuna": {"optuna_replay", "optuna_space", "optuna_study", "optuna_trials"},
     "optuna_study": {"optuna_trials"},
