@@ -11,15 +11,17 @@ def main() -> None:
     """Run the command line."""
     try:
         from headway.cli import app
+
+        app()
     except ImportError as error:
-        if (error.name or "").partition(".")[0] not in _NEEDED:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _NEEDED:
             raise
         sys.stderr.write(
-            f"headway: the command line needs {error.name}, which is not installed. "
+            f"headway: the command line needs {missing}, which is not installed. "
             f'Install it: pip install "headway[cli]"\n'
         )
         raise SystemExit(2) from None
-    app()
 
 
 if __name__ == "__main__":

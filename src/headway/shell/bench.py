@@ -136,13 +136,14 @@ def _result(definition: Study, number: int, told: Told) -> Outcome | Failure:
     if told.failed is not None:
         return Failure("told", told.failed)
     value = finite(told.value, f"the value of trial {number}", otherwise="Else use --failed REASON")
+    excesses = _excesses(definition, number, told.constraints)
     cost = positive(told.cost, f"the cost of trial {number}")
     if cost is None and definition.budget.cost is not None:
         raise TellError(
             f"trial {number} was told without its cost, and the budget is "
             f"{definition.budget.cost:g} of cost. Allowed: a number >= 0. Add --cost."
         )
-    return Outcome(value, _excesses(definition, number, told.constraints), cost)
+    return Outcome(value, excesses, cost)
 
 
 def _excesses(definition: Study, number: int, given: tuple[str, ...]) -> list[float]:

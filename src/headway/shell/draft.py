@@ -131,8 +131,9 @@ def _until(
 ) -> T:
     """Ask until the answer can be read."""
     while True:
+        answer = prompt(question, default)
         try:
-            return read(prompt(question, default))
+            return read(answer)
         except InvalidInput as error:
             sys.stderr.write(f"  {' '.join(str(error).split())}\n")
 

@@ -107,12 +107,16 @@ def begin(place: Place) -> Open:
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # what is new, the terminal shows
     storage = open_storage(place.storage, folder=place.folder)
     with reaching(storage.shown):
-        study = optuna.create_study(
-            study_name=definition.name,
-            storage=storage.optuna,
-            sampler=sampler_of(definition),
-            direction=definition.goal,
-            load_if_exists=True,
+        if definition.name not in optuna.get_all_study_names(storage.optuna):
+            optuna.create_study(
+                study_name=definition.name,
+                storage=storage.optuna,
+                direction=definition.goal,
+                load_if_exists=True,  # another process may begin it at the same moment
+            )
+        sampler = sampler_of(definition)
+        study = optuna.load_study(
+            study_name=definition.name, storage=storage.optuna, sampler=sampler
         )
         opened = Open(study, storage, definition, place.folder)
         _settle(opened, definition)
