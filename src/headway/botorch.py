@@ -46,6 +46,7 @@ except ImportError as error:
         f'Install it: pip install "headway[botorch]"'
     ) from error
 
+from headway.arrays import Array
 from headway.botorch_reading import FORMS, Scene, columns_of, form_of, one_of, spread_of
 from headway.direction.belief import Belief
 from headway.direction.heading import advance, directions
@@ -309,28 +310,35 @@ def heading_of(
     origin = scene.Z[-1] if anchor == "last" else scene.Z[scene.best]
     told = scene.Z[:, scene.columns]
     G = directions(belief.minimisers, origin[scene.columns])
-    smoothing = _SMOOTHING * float(np.exp(np.mean(np.log(np.minimum(scene.lengthscales, 1.0)))))
-    theta, kappa, state = np.eye(1, told.shape[1]), 0.0, {} if past is None else past.state
-    if rule == "sampled":
-        last = past_direction({}, told)
-        density = None if last is None or not len(G) else sampled(last.theta, G)
-        if density is not None and len(density.points):
-            theta, kappa = density.points, density.kappa
-    else:
-        update = RULES[rule] if isinstance(rule, str) else rule
-        found, state = advance(update, state, told, G)
-        if found is not None:
-            theta, kappa = found.theta, found.kappa
+    theta, kappa, state = _turned(rule, {} if past is None else past.state, told, G)
     return Heading(
         bounds,
         origin,
         theta,
         kappa,
-        smoothing=smoothing,
+        smoothing=_SMOOTHING * float(np.exp(np.mean(np.log(np.minimum(scene.lengthscales, 1.0))))),
         columns=scene.columns,
         state=state,
         belief=belief,
     )
+
+
+def _turned(
+    rule: str | Rule,
+    state: dict[str, Any],
+    told: Array,  # (n, c)
+    G: Array,  # (N, c) directions of the sampled optima
+) -> tuple[Array, float, dict[str, Any]]:
+    """theta, kappa and what the next step is handed; kappa = 0 where there is no direction."""
+    neutral = np.eye(1, told.shape[1])[0]
+    if rule == "sampled":
+        last = past_direction({}, told)
+        density = None if last is None or not len(G) else sampled(last.theta, G)
+        if density is None or not len(density.points):
+            return neutral, 0.0, state
+        return density.points, density.kappa, state
+    found, state = advance(RULES[rule] if isinstance(rule, str) else rule, state, told, G)
+    return (neutral, 0.0, state) if found is None else (found.theta, found.kappa, state)
 
 
 def nearness_of(
