@@ -10,9 +10,10 @@ where it ended today; what is kept in memory only saves time.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
+from time import monotonic, sleep
 from typing import Any, Literal
 from zlib import crc32
 
@@ -45,11 +46,13 @@ from headway.optimizer import Optimizer
 from headway.optuna_replay import largest, replayed
 from headway.optuna_space import Group, distributions_of, group_of
 from headway.optuna_study import (
+    POLL,
+    SETTLING,
+    is_settled,
     refuse,
     require_one_objective,
     stop,
     trials_of,
-    wait_for_earlier,
 )
 from headway.optuna_trials import (
     ASKED,
@@ -160,7 +163,8 @@ class HeadwaySampler(BaseSampler):
         require_one_objective(study)
         with self._lock:
             memory = self._memory(study)
-            memory.take(trials_of(study))
+            if not memory.catalogue.rows:  # else `before_trial` has just read the trials
+                memory.take(trials_of(study))
             groups = memory.catalogue.chosen(self._given, None)
         return {name: known for group in groups for name, known in group.distributions.items()}
 
@@ -172,28 +176,13 @@ class HeadwaySampler(BaseSampler):
         fixed = trial.system_attrs.get("fixed_params", {})
         if not search_space or search_space.keys() <= fixed.keys():
             return {}
-        wait_for_earlier(study, trial)
-        with self._lock:  # threads of one process see each other's points
-            memory = self._memory(study)
-            trials = [other for other in trials_of(study) if other.number != trial.number]
-            memory.take(trials)
-            minimize = study.direction != StudyDirection.MAXIMIZE
-            reading = Reading.of(trials, self.budget, minimize=minimize)
-            params: dict[str, Any] = {}
-            entries: list[dict[str, Any]] = []
-            reasons: list[str] = []
-            for group in memory.catalogue.chosen(self._given, search_space):
-                point, entry, why = self._propose(group, reading, memory, trial)
-                params |= point
-                entries.append(entry)
-                reasons.append(f"{', '.join(point)}: {why}" if reasons else str(why))
-            if entries:
-                store = study._storage
-                store.set_trial_system_attr(trial._trial_id, ASKED, {"groups": entries})
-                given = [name for name in params if name in fixed]
-                reasons += [f"enqueued: {', '.join(given)}"] if given else []
-                store.set_trial_user_attr(trial._trial_id, WHY, "; ".join(reasons))
-        return params
+        deadline = monotonic() + SETTLING
+        while True:
+            with self._lock:  # threads of one process see each other's points
+                trials = trials_of(study)
+                if monotonic() >= deadline or is_settled(trials, before=trial):
+                    return self._sampled(study, trial, trials, search_space)
+            sleep(POLL)
 
     def sample_independent(
         self,
@@ -228,10 +217,10 @@ class HeadwaySampler(BaseSampler):
         """
         try:
             require_one_objective(study)
-            trials = trials_of(study)
-            used = spent_of(self.budget, trials, trial)
             with self._lock:
-                memory = self._memory(study)
+                memory, trials = self._memory(study), trials_of(study)
+                memory.take(trials)
+                used = spent_of(self.budget, trials, trial)
                 refusal = self._refusal(study, trial, trials, arriving=not memory.met)
                 # After the end of a run a stop flag that is down is that of another run.
                 anew = not memory.met or (memory.ended and not getattr(study, "_stop_flag", True))
@@ -270,6 +259,36 @@ class HeadwaySampler(BaseSampler):
 
     def _memory(self, study: Study) -> Memory:
         return self._memories.setdefault((study._study_id, study.study_name), Memory())
+
+    def _sampled(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        trials: Sequence[FrozenTrial],
+        wanted: Mapping[str, BaseDistribution],
+    ) -> dict[str, Any]:
+        """The parameters of every group; what they were asked with and why is stored."""
+        memory = self._memory(study)
+        memory.take(trials)
+        others = [other for other in trials if other.number != trial.number]
+        minimize = study.direction != StudyDirection.MAXIMIZE
+        reading = Reading.of(others, self.budget, minimize=minimize)
+        params: dict[str, Any] = {}
+        entries: list[dict[str, Any]] = []
+        reasons: list[str] = []
+        for group in memory.catalogue.chosen(self._given, wanted):
+            point, entry, why = self._propose(group, reading, memory, trial)
+            params |= point
+            entries.append(entry)
+            reasons.append(f"{', '.join(point)}: {why}" if reasons else str(why))
+        if entries:
+            fixed = trial.system_attrs.get("fixed_params", {})
+            given = [name for name in params if name in fixed]
+            reasons += [f"enqueued: {', '.join(given)}"] if given else []
+            store = study._storage
+            store.set_trial_system_attr(trial._trial_id, ASKED, {"groups": entries})
+            store.set_trial_user_attr(trial._trial_id, WHY, "; ".join(reasons))
+        return params
 
     def _propose(
         self, group: Group, reading: Reading, memory: Memory, trial: FrozenTrial

@@ -1,9 +1,9 @@
-"""What a sampler does to a study beside sampling: read it, stop it, refuse a trial, wait."""
+"""What a sampler does to a study beside sampling: read it, stop it, refuse a trial."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from time import monotonic, sleep
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -13,8 +13,8 @@ from headway.optuna_trials import ASKED, ERROR, OVER
 
 # A proposal takes some hundredths of a second; when 32 processes begin at once, the last waits this
 # long. An objective that loads its data before it asks for parameters costs the others no more.
-_SETTLING = 2.0
-_POLL = 0.01
+SETTLING = 2.0
+POLL = 0.01
 
 
 def trials_of(study: Study) -> list[FrozenTrial]:
@@ -22,14 +22,12 @@ def trials_of(study: Study) -> list[FrozenTrial]:
     return study._storage.get_all_trials(study._study_id, deepcopy=False)
 
 
-def wait_for_earlier(study: Study, trial: FrozenTrial) -> None:
-    """Let trials that another process began a moment ago store their points: they are pending."""
-    deadline = monotonic() + _SETTLING
-    while monotonic() < deadline:
-        known = trials_of(study)
-        if not any(other.number < trial.number and _is_unsettled(other) for other in known):
-            return
-        sleep(_POLL)
+def is_settled(trials: Iterable[FrozenTrial], *, before: FrozenTrial) -> bool:
+    """Whether the points of all earlier trials are known, so that they count as pending.
+
+    Where one has just begun in another process, its point will be there in a moment.
+    """
+    return not any(trial.number < before.number and _is_unsettled(trial) for trial in trials)
 
 
 def stop(study: Study) -> bool:
@@ -63,7 +61,7 @@ def _is_unsettled(trial: FrozenTrial) -> bool:
     return (
         trial.state == TrialState.RUNNING
         and began is not None
-        and abs(datetime.now() - began) < timedelta(seconds=_SETTLING)
+        and abs(datetime.now() - began) < timedelta(seconds=SETTLING)
         and ASKED not in trial.system_attrs
         and not trial.params
     )
