@@ -16,6 +16,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -156,9 +157,9 @@ def run(
     """
     from headway.shell import crew, places
 
-    opened = places.begin(places.place_of(study, storage, name))
     plan = crew.Plan(workers, patience, takes_over=take_over, as_json=as_json, quiet=quiet)
-    raise typer.Exit(crew.work(opened, plan))
+    with closing(places.begin(places.place_of(study, storage, name))) as opened:
+        raise typer.Exit(crew.work(opened, plan))
 
 
 @app.command()
@@ -187,11 +188,11 @@ def work(
     """
     from headway.shell import crew, places
 
-    opened = places.find(places.place_of(study, storage, name))
     plan = crew.Plan(
         workers, patience, waits=wait, as_json=as_json, quiet=quiet, directory=directory
     )
-    raise typer.Exit(crew.work(opened, plan))
+    with closing(places.find(places.place_of(study, storage, name))) as opened:
+        raise typer.Exit(crew.work(opened, plan))
 
 
 @app.command()
@@ -212,8 +213,8 @@ def ask(
     """
     from headway.shell import bench, places
 
-    opened = places.begin(places.place_of(study, storage, name))
-    asked = bench.ask(opened, count)
+    with closing(places.begin(places.place_of(study, storage, name))) as opened:
+        asked = bench.ask(opened, count)
     say(asked if as_json else "\n".join(bench.shown(entry) for entry in asked))
 
 
@@ -248,10 +249,10 @@ def tell(
     """
     from headway.shell import bench, places
 
-    opened = places.find(places.place_of(study, storage, name))
     told = bench.Told(value, tuple(constraint or ()), cost, failed, cancel)
-    entry = bench.tell(opened, number, told)
-    say(entry if as_json else bench.recorded(opened, number))
+    with closing(places.find(places.place_of(study, storage, name))) as opened:
+        entry = bench.tell(opened, number, told)
+        say(entry if as_json else bench.recorded(opened, number))
 
 
 @app.command()
@@ -271,8 +272,8 @@ def best(
     """
     from headway.shell import accounts, console, places
 
-    opened = places.find(places.place_of(study, storage, name))
-    account = opened.account
+    with closing(places.find(places.place_of(study, storage, name))) as opened:
+        account = opened.account
     found = account.best or account.nearest
     if as_json:
         say(accounts.as_json(found) if found else {})
@@ -298,7 +299,8 @@ def status(
     """
     from headway.shell import console, places
 
-    account = places.find(places.place_of(study, storage, name)).account
+    with closing(places.find(places.place_of(study, storage, name))) as opened:
+        account = opened.account
     say(console.summary(account) if as_json else console.status(account))
 
 
@@ -321,9 +323,9 @@ def report(
     from headway.optuna import optimizer_of
     from headway.shell import places
 
-    opened = places.find(places.place_of(study, storage, name))
-    title = opened.study.study_name
-    path = page.write(optimizer_of(opened.study), output, title=title)
+    with closing(places.find(places.place_of(study, storage, name))) as opened:
+        title = opened.study.study_name
+        path = page.write(optimizer_of(opened.study), output, title=title)
     say({"report": str(path)} if as_json else f"Wrote {path}.")
 
 
@@ -348,8 +350,8 @@ def export(
     """
     from headway.shell import places, tables
 
-    opened = places.find(places.place_of(study, storage, name))
-    text = tables.write(opened.account, output, as_json=as_json)
+    with closing(places.find(places.place_of(study, storage, name))) as opened:
+        text = tables.write(opened.account, output, as_json=as_json)
     say(text if output is None else {"export": str(output)} if as_json else f"Wrote {output}.")
 
 

@@ -6,7 +6,8 @@ on another machine needs the storage and the name alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,10 @@ class Open:
             trials = self.study.get_trials(deepcopy=False)
         return Account.of(trials, budget=budget, goal=self.goal)
 
+    def close(self) -> None:
+        """Close the connections to the storage."""
+        self.storage.close()
+
     def require_definition(self) -> Study:
         """The definition, or an error for a study that came about in another way."""
         if self.definition is None:
@@ -72,13 +77,13 @@ class Open:
 
 def place_of(file: Path | None, storage: str | None, name: str | None) -> Place:
     """Which study is meant: a study file, a journal, or a storage and a name."""
-    if file is None and storage is None:
-        if not DEFAULT.exists():
-            raise StudyError(
-                f"no study is named, and there is no {str(DEFAULT)!r} here. Allowed: a study file, "
-                f"or --storage and --study. Write one with `headway init`."
-            )
+    if file is None and name is None and DEFAULT.exists():
         file = DEFAULT
+    if file is None and storage is None:
+        raise StudyError(
+            f"no study is named, and there is no {str(DEFAULT)!r} here. Allowed: a study file, "
+            f"or --storage and --study. Write one with `headway init`."
+        )
     if file is not None and file.suffix != ".toml":
         if storage is not None or not file.exists():
             raise StudyError(
@@ -106,7 +111,7 @@ def begin(place: Place) -> Open:
         definition = replace(definition, name=place.name)
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # what is new, the terminal shows
     storage = open_storage(place.storage, folder=place.folder)
-    with reaching(storage.shown):
+    with _closed_on_error(storage):
         if definition.name not in optuna.get_all_study_names(storage.optuna):
             optuna.create_study(
                 study_name=definition.name,
@@ -127,7 +132,7 @@ def find(place: Place) -> Open:
     """A study that is there already."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     storage = open_storage(place.storage, folder=place.folder, must_exist=True)
-    with reaching(storage.shown):
+    with _closed_on_error(storage):
         names = optuna.get_all_study_names(storage.optuna)
         name = place.name or (names[0] if len(names) == 1 else None)
         if name is None or name not in names:
@@ -145,6 +150,16 @@ def find(place: Place) -> Open:
             if place.definition is not None and stored is not None:
                 require_same(place.definition, stored)
     return Open(study, storage, definition, place.folder)
+
+
+@contextmanager
+def _closed_on_error(storage: Storage) -> Iterator[None]:
+    try:
+        with reaching(storage.shown):
+            yield
+    except BaseException:
+        storage.close()
+        raise
 
 
 def sampler_of(definition: Study) -> HeadwaySampler:

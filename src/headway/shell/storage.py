@@ -40,6 +40,7 @@ class Storage:
     optuna: BaseStorage = field(repr=False)
     _url: str = field(repr=False)
     _options: dict[str, Any] = field(repr=False)
+    _backend: RDBStorage | None = field(default=None, repr=False)
 
     @property
     def is_journal(self) -> bool:
@@ -48,6 +49,12 @@ class Storage:
     def failure(self, error: Exception) -> StorageError:
         """The error for this storage."""
         return unreachable(error, self.shown, self._url)
+
+    def close(self) -> None:
+        """Close the connections; a journal has none."""
+        if self._backend is not None:
+            self._backend.remove_session()
+            self._backend.engine.dispose()
 
     def join(self, *, patience: int) -> Liveness:
         """Become a worker that the others can see."""
@@ -78,7 +85,7 @@ def open_storage(given: str, *, folder: Path, must_exist: bool = False) -> Stora
                 f"the storage {shown} needs a driver that is not installed. Allowed: any that "
                 f"SQLAlchemy knows. Install it with pip."
             ) from None
-        return Storage(shown, get_storage(backend), url, options)
+        return Storage(shown, get_storage(backend), url, options, backend)
 
 
 def hide(url: str) -> str:
