@@ -17,7 +17,7 @@ ROOT = Path(headway.__file__).parent
 # stands for every module in it.
 LAYERS = (
     {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch"}
-    | {"optuna_replay", "optuna_space", "optuna_trials", "shell", "__main__"}
+    | {"optuna_replay", "optuna_space", "optuna_study", "optuna_trials", "shell", "__main__"}
     | {"sklearn_space", "botorch_reading"},
     {"run", "checkpoint", "evaluation", "executors", "progress"},
     {"optimizer", "inputs", "outcome", "trial"},
