@@ -13,7 +13,7 @@ ELSEWHERE := --ignore=tests/torch --ignore=tests/doors
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint test-doors test-torch test-lowest test-statistical \
-        bench-scale bench-speed bench-speed-torch bench-policies clean
+        bench-scale bench-speed bench-speed-torch bench-sampler bench-policies clean
 
 help:
 	@echo "make demo               tune a real simulation within its budget"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench-speed        time per suggestion beside the peers"
 	@echo "make bench-speed-torch  the same, BoTorch included"
 	@echo "make bench-scale        what the command line costs, and 1 to 32 workers"
+	@echo "make bench-sampler      time per suggestion in an Optuna study"
 	@echo "make bench-policies     regret of our policies beside each other"
 	@echo "make clean              remove every environment"
 
@@ -60,6 +61,9 @@ bench-speed: .venv-bench/stamp
 
 bench-speed-torch: .venv-bench/stamp-torch
 	.venv-bench/bin/python -m bench.speed --torch $(ARGS)
+
+bench-sampler: .venv-bench/stamp
+	.venv-bench/bin/python -m bench.sampler $(ARGS)
 
 bench-policies: .venv/stamp-dev
 	$(ONE_THREAD) .venv/bin/python -m bench.policies run $(ARGS)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
+import threading
+import time
 
 import numpy as np
 import optuna
@@ -401,3 +405,41 @@ def test_int_distributions_of_the_same_width_are_told_apart():
         trial = study.ask(space)
         assert trial.params["n"] in (3, 7, 11)
         study.tell(trial, trial.params["n"] + trial.params["m"])
+
+
+def test_an_ask_waits_for_the_point_of_one_that_has_just_begun():
+    study = study_of(HeadwaySampler(40))
+    study.optimize(line, n_trials=8)
+    storage, space = study._storage, {"x": FloatDistribution(0, 1)}
+    earlier = storage.create_new_trial(study._study_id)  # as another process would
+
+    def settle():
+        entry = {"key": 0, "params": {"x": 0.25}, "state": None, "why": {"decided": "theirs"}}
+        storage.set_trial_system_attr(earlier, "headway:asked", {"groups": [entry]})
+
+    timer = threading.Timer(0.2, settle)
+    timer.start()
+    began = time.monotonic()
+    trial = study.ask(space)
+    waited = time.monotonic() - began
+    timer.join()
+    assert 0.15 < waited < 2.0
+    assert "expected" in trial.user_attrs["why"]
+
+
+def test_an_ask_does_not_wait_for_ever():
+    study = study_of(HeadwaySampler(40))
+    study.optimize(line, n_trials=8)
+    study._storage.create_new_trial(study._study_id)  # it never says its point
+    began = time.monotonic()
+    study.ask({"x": FloatDistribution(0, 1)})
+    assert 1.0 < time.monotonic() - began < 10.0
+
+
+def test_without_optuna_the_error_names_the_extra():
+    code = "import sys; sys.modules['optuna'] = None\nimport headway\nheadway.optuna"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert 'ImportError: headway.optuna needs Optuna 4.8 or later. Install it: pip install "' in (
+        done.stderr
+    )
