@@ -288,6 +288,7 @@ class HeadwaySampler(BaseSampler):
             store = study._storage
             store.set_trial_system_attr(trial._trial_id, ASKED, {"groups": entries})
             store.set_trial_user_attr(trial._trial_id, WHY, "; ".join(reasons))
+            trial.set_user_attr(WHY, "; ".join(reasons))  # the copy that the objective sees
         return params
 
     def _propose(
