@@ -36,12 +36,7 @@ from headway import budget as ledger
 from headway import inputs
 from headway.arrays import keyed_rng
 from headway.budget import Budget
-from headway.errors import (
-    BudgetError,
-    BudgetSpent,
-    SpaceExhausted,
-    TellError,
-)
+from headway.errors import BudgetError, BudgetSpent, SpaceExhausted, TellError
 from headway.optimizer import Optimizer
 from headway.optuna_replay import largest, replayed
 from headway.optuna_space import Group, distributions_of, group_of
@@ -334,8 +329,8 @@ class HeadwaySampler(BaseSampler):
     ) -> Exception | None:
         """Why the trial is beyond the budget: by its number, so that one of several is the last."""
         limit = self.budget.evaluations
-        others = [other for other in trials if other.number != trial.number]
-        used = spent_of(self.budget, others, trial)
+        used = spent_of(self.budget, trials, trial)
+        used = replace(used, evaluations=used.evaluations - 1, running=used.running - 1)
         finished = used.evaluations - used.running
         if arriving and limit is not None and finished > limit:
             return BudgetError(
@@ -343,8 +338,8 @@ class HeadwaySampler(BaseSampler):
                 f"{limit} evaluations in all. Allowed: more than there are. Give budget="
                 f"{finished + limit}, say, or begin another study."
             )
-        before = [other for other in others if other.number < trial.number]
-        rank = len(counted(before)) + sum(other.state == TrialState.WAITING for other in before)
+        waiting = (other for other in trials if other.state == TrialState.WAITING)
+        rank = sum(other.number < trial.number for other in (*counted(trials), *waiting))
         beyond = limit is not None and rank >= limit
         if not beyond and not ledger.is_overdrawn(self.budget, used, seconds=used.seconds):
             return None

@@ -140,15 +140,16 @@ def test_enqueued_trials_have_a_place_in_the_budget():
     assert states(study) == ["COMPLETE"] * 3 + ["WAITING"]
 
 
-def test_a_trial_that_optuna_began_again_is_given_back():
-    study = study_of(3)
+@pytest.mark.parametrize("budget", [1, 3])
+def test_a_trial_that_optuna_began_again_is_given_back(budget):
+    study = study_of(budget)
     died = study.ask(SPACE)
     study.tell(died, state=TrialState.FAIL)
     with pytest.warns(optuna.exceptions.ExperimentalWarning):
         callback = _retry()
     callback(study, study.trials[0])
     study.optimize(line)
-    assert states(study) == ["FAIL"] + ["COMPLETE"] * 3
+    assert states(study) == ["FAIL"] + ["COMPLETE"] * budget
     assert study.trials[1].params == study.trials[0].params
 
 
