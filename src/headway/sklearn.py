@@ -49,7 +49,7 @@ __all__ = ["EveryCandidateFailed", "HeadwaySearchCV"]
 
 # As for `minimize`: so many failures and no score are not the candidates' fault.
 _FAILURES = 5
-_ALL_FAILED = re.compile(r"\s*All the \d+ fits failed")  # scikit-learn's words
+_ALL_FAILED = re.compile(r"\s*All the (\d+) fits failed")  # scikit-learn's words
 
 
 class EveryCandidateFailed(EveryTrialFailed, ValueError):
@@ -157,14 +157,15 @@ class HeadwaySearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn ships
             direction="maximize",
         )
         self._ledger = Ledger(self.error_score)
-        folds = SameFolds(self._checked_cv_orig)
+        # Of an int, None or an iterable scikit-learn makes the same folds each time.
+        folds = SameFolds(self.cv) if hasattr(self.cv, "split") else None
         try:
-            with _task(self, callback_ctx, "search", max_subtasks=None) as task:
+            with _task(self, callback_ctx, "search") as task:
                 while trials := _ask(optimizer, self.batch_size):
                     candidates = [domain.candidate(trial.params) for trial in trials]
                     reasons = [str(trial.why) for trial in trials]
-                    fits = len(trials) * self.n_splits_
-                    with _settled(optimizer), _task(self, task, "batch", max_subtasks=fits) as own:
+                    fits = 0 if task is None else len(trials) * self.n_splits_
+                    with _settled(optimizer), _task(self, task, "batch", fits) as own:
                         known = {} if own is None else {"callback_ctx": own}
                         evaluate = partial(evaluate_candidates, cv=folds, **known)
                         self._evaluate(evaluate, candidates, reasons)
@@ -186,10 +187,12 @@ class HeadwaySearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn ships
         try:
             table = evaluate_candidates(candidates, more_results={"why": reasons})
         except ValueError as error:
-            if self.error_score == "raise" or not _ALL_FAILED.match(str(error)):
+            fits = _ALL_FAILED.match(str(error))
+            if self.error_score == "raise" or fits is None:
                 raise
+            folds = int(fits[1]) // len(candidates)
             seconds = (time.perf_counter() - began) / len(candidates)
-            self._ledger.lose(candidates, reasons, self.n_splits_, error=error, seconds=seconds)
+            self._ledger.lose(candidates, reasons, folds, error=error, seconds=seconds)
             self._renew_table(quiet=True)
             return
         self._ledger.table = table
@@ -209,8 +212,7 @@ class HeadwaySearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn ships
         with warnings.catch_warnings():
             if quiet:  # it is said once, when the search is over
                 warnings.filterwarnings("ignore", "One or more of the", UserWarning)
-            arguments = self._ledger.arguments(self.n_splits_)
-            table: dict[str, Any] = super()._format_results(*arguments)
+            table: dict[str, Any] = super()._format_results(*self._ledger.arguments())
         return table
 
     def _renew_table(self, *, quiet: bool) -> None:
@@ -227,10 +229,10 @@ class HeadwaySearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn ships
         for index, trial in enumerate(trials, len(rows) - len(trials)):
             row = rows[index]
             score = math.nan if scores is None else float(scores[index])
-            if math.isfinite(score) and len(row.errors) < self.n_splits_:
+            if math.isfinite(score) and len(row.errors) < row.splits:
                 optimizer.tell(trial, score, cost=row.seconds)
             else:
-                count = f"{len(row.errors)} of {self.n_splits_} folds failed: "
+                count = f"{len(row.errors)} of {row.splits} folds failed: "
                 text = count + row.errors[0] if row.errors else f"the mean test score is {score}"
                 optimizer.tell(trial, failed=True, error=text, cost=row.seconds)
 
@@ -272,6 +274,7 @@ class Row:
     why: str
     folds: Sequence[Mapping[str, Any]] | None  # scikit-learn's own records; None: it kept none
     errors: tuple[str, ...]  # of the folds that failed, the last line of each
+    splits: int  # how many folds there are
     seconds: float  # of all folds
 
 
@@ -296,7 +299,7 @@ class Ledger:
             folds = out[i * n_splits : (i + 1) * n_splits]
             errors = tuple(_last_line(f["fit_error"]) for f in folds if f["fit_error"] is not None)
             seconds = math.fsum(f["fit_time"] + f["score_time"] for f in folds)
-            self.rows.append(Row(candidates[i], reasons[i], folds, errors, seconds))
+            self.rows.append(Row(candidates[i], reasons[i], folds, errors, n_splits, seconds))
 
     def lose(
         self,
@@ -310,7 +313,7 @@ class Ledger:
         """Note a batch of which every fit failed, and warn as scikit-learn does."""
         line = _last_line(str(error))
         self.rows += [
-            Row(params, why, None, (line,) * n_splits, seconds)
+            Row(params, why, None, (line,) * n_splits, n_splits, seconds)
             for params, why in zip(candidates, reasons, strict=True)
         ]
         warnings.warn(
@@ -320,15 +323,15 @@ class Ledger:
             stacklevel=2,
         )
 
-    def arguments(self, n_splits: int) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """What scikit-learn makes its table of, every row in its place."""
         like = next(row.folds for row in self.rows if row.folds is not None)[0]
         out: list[Mapping[str, Any]] = []
         for row in self.rows:
-            lost = _lost_fold(like, self.error_score, row.seconds / n_splits)
-            out += [lost] * n_splits if row.folds is None else row.folds
+            lost = _lost_fold(like, self.error_score, row.seconds / row.splits)
+            out += [lost] * row.splits if row.folds is None else row.folds
         params, whys = [row.params for row in self.rows], [row.why for row in self.rows]
-        return params, n_splits, out, {"why": whys}
+        return params, self.rows[0].splits, out, {"why": whys}
 
 
 def _lost_fold(like: Mapping[str, Any], error_score: Any, seconds: float) -> dict[str, Any]:
@@ -385,14 +388,13 @@ def _settled(optimizer: Optimizer) -> Iterator[None]:
 
 
 @contextmanager
-def _task(search: Any, parent: Any, name: str, *, max_subtasks: int | None) -> Iterator[Any]:
-    """A task of scikit-learn's callbacks (1.9 and later); None where there are none."""
+def _task(search: Any, parent: Any, name: str, parts: int | None = None) -> Iterator[Any]:
+    """A task of scikit-learn's callbacks (1.9 and later) with parts that run in parallel, or one
+    with parts that are not counted yet; None where there are no callbacks."""
     if parent is None:
         yield None
         return
-    context = parent.subcontext(
-        task_name=name, max_subtasks=max_subtasks, sequential_subtasks=max_subtasks is None
-    )
-    context = context.call_on_fit_task_begin(estimator=search)
-    yield context
-    context.call_on_fit_task_end(estimator=search)
+    task = parent.subcontext(name, max_subtasks=parts, sequential_subtasks=parts is None)
+    task = task.call_on_fit_task_begin(estimator=search)
+    yield task
+    task.call_on_fit_task_end(estimator=search)

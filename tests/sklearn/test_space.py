@@ -44,7 +44,6 @@ def only(entry):
         ([None, 3], headway.Categorical([None, 3])),
         ([1.0], headway.Ordinal([1.0])),
     ],
-    ids=str,
 )
 def test_each_entry_has_its_parameter(entry, parameter):
     assert only(entry) == parameter
@@ -154,7 +153,6 @@ def test_an_estimator_that_names_only_what_was_set():
         ({"C": stats.loguniform(1, 9, loc=1)}, r"loguniform with a loc is not uniform in log"),
         ({"C": stats.gaussian_kde([1.0, 2.0])}, r"parameter 'C' is <scipy.* of type gaussian_kde"),
     ],
-    ids=str,
 )
 def test_what_cannot_be_a_space(space, text):
     with pytest.raises(SpaceError, match=text) as caught:
