@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import sqlalchemy.exc
 from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, get_storage
 from optuna.storages.journal import JournalFileBackend
@@ -102,8 +101,16 @@ def reaching(shown: str, url: str = "") -> Iterator[None]:
     """Turn what a database driver says into one line without a password."""
     try:
         yield
-    except (StorageInternalError, sqlalchemy.exc.SQLAlchemyError, OSError) as error:
+    except Exception as error:
+        if not is_storage_error(error):
+            raise
         raise unreachable(error, shown, url) from None
+
+
+def is_storage_error(error: Exception) -> bool:
+    """Whether a storage does not answer; SQLAlchemy, which takes long to load, is not loaded."""
+    ours = isinstance(error, (StorageInternalError, OSError))
+    return ours or any(c.__module__ == "sqlalchemy.exc" for c in type(error).__mro__)
 
 
 def unreachable(error: Exception, shown: str, url: str = "") -> StorageError:

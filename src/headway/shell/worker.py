@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import optuna
-from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial
 
 from headway.errors import BudgetSpent, CommandFailed, EveryTrialFailed, StorageError, TellError
@@ -30,7 +30,7 @@ from headway.shell.accounts import OVER_BUDGET, Account, is_beyond
 from headway.shell.command import Stop
 from headway.shell.liveness import OWNER, Liveness, Orphans, is_run
 from headway.shell.reading import Ambiguous
-from headway.shell.storage import Storage
+from headway.shell.storage import Storage, is_storage_error
 from headway.shell.telling import Failure, claim, close, repeat, repeats, suggest, tell
 from headway.study import Study
 
@@ -327,7 +327,9 @@ class Worker:
         while True:
             try:
                 return call()
-            except (StorageInternalError, OSError) as error:
+            except Exception as error:
+                if not is_storage_error(error):
+                    raise
                 if self._broken or self.stop.requested or time.monotonic() > deadline:
                     self._broken = True
                     raise self.storage.failure(error) from None
