@@ -127,6 +127,7 @@ class Reading:
     names: tuple[str, ...]  # of the constraints
     best: float | None  # of the complete values
     middle: float | None
+    gains: Mapping[int, float]  # by step: how far complete values lie below what was reported then
     times: Times | None  # where the budget reads them
     unpriced: float | None  # the cost of a trial that has none, where the budget counts costs
 
@@ -144,6 +145,7 @@ class Reading:
             names=tuple(sorted({name for t in complete for name in constraints_of(t)})),
             best=values[0] if values else None,
             middle=values[len(values) // 2] if values else None,
+            gains=_gains(complete, {t.last_step for t in known if t.state == TrialState.PRUNED}),
             times=Times.of(known) if timed else None,
             unpriced=None if budget.cost is None else mean_cost(known),
         )
@@ -151,8 +153,8 @@ class Reading:
     def value_of(self, trial: FrozenTrial) -> float | str:
         """The value of a finished trial to learn from, or why it has none.
 
-        A pruned trial is no better than the middle of the complete ones: its last intermediate
-        value says how much worse, but never that it is the best.
+        A pruned trial has its last intermediate value, less what complete trials gained after that
+        step (the median), but is no better than their middle: it was cut short for being worse.
         """
         if trial.state == TrialState.FAIL:
             return str(trial.user_attrs.get(ERROR, "")) or "the trial failed"
@@ -160,6 +162,7 @@ class Reading:
         if trial.state == TrialState.PRUNED:
             if self.middle is None or not math.isfinite(value) or self.middle == self.best:
                 return f"pruned at step {trial.last_step}" if trial.values else "pruned"
+            value -= self.gains.get(trial.last_step or 0, 0.0)
             value = max(value, self.middle) if self.minimize else min(value, self.middle)
         if not math.isfinite(value):
             return f"the value is {value}"
@@ -262,6 +265,16 @@ def cost_of(trial: FrozenTrial) -> float | None:
     given = trial.user_attrs.get(COST)
     number = isinstance(given, int | float) and not isinstance(given, bool)
     return float(given) if number and math.isfinite(given) and given >= 0 else None
+
+
+def _gains(complete: Iterable[FrozenTrial], steps: Iterable[int | None]) -> dict[int, float]:
+    gaps: dict[int, list[float]] = {step: [] for step in steps if step is not None}
+    for trial in complete if gaps else ():
+        for step in gaps.keys() & trial.intermediate_values.keys():
+            gap = trial.intermediate_values[step] - trial.values[0]
+            if math.isfinite(gap):
+                gaps[step].append(gap)
+    return {step: float(np.median(found)) for step, found in gaps.items() if found}
 
 
 def mean_cost(trials: Iterable[FrozenTrial]) -> float:

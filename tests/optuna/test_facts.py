@@ -52,6 +52,17 @@ def test_a_pruned_trial_is_never_better_than_the_middle(direction):
     assert optimizer_of(study).best.value == 1.0 * sign
 
 
+def test_a_pruned_trial_would_have_gained_what_the_others_did():
+    curves = [{0: 3.0, 1: 1.0}, {0: 4.0, 1: 2.5}, {0: 9.0, 1: 3.0}]
+    study = study_with(
+        *((0.1 * i, c[1], {"intermediate_values": c}) for i, c in enumerate(curves)),
+        (0.5, PRUNED, {"intermediate_values": {0: 8.0}, "value": 8.0}),
+        (0.6, PRUNED, {"intermediate_values": {0: 4.0}, "value": 4.0}),
+        (0.7, PRUNED, {"intermediate_values": {5: 8.0}, "value": 8.0}),  # nobody else came there
+    )
+    assert [r.value for r in records(study)][3:] == [6.0, 2.5, 8.0]
+
+
 def test_a_pruned_trial_has_no_value_before_there_is_a_middle():
     study = study_with(
         (0.1, 1.0),

@@ -364,7 +364,7 @@ def test_a_hyperband_bracket_sees_every_trial():
                 raise optuna.TrialPruned
         return value
 
-    study = study_of(HeadwaySampler(20), pruner=pruner)
+    study = study_of(HeadwaySampler(20), pruner=pruner, study_name="brackets go by the name")
     study.optimize(f)
     assert len(study.trials) == 20
     assert study.best_value < 1e-3
