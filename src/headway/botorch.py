@@ -207,8 +207,7 @@ class LocalAcquisition(AcquisitionFunction):  # type: ignore[misc]
         pending = 0 if self.X_pending is None else len(self.X_pending)
         if pending:
             X = torch.cat([match_batch_shape(self.X_pending, X), X], dim=-2)
-        samples = self.base._non_reduced_forward(X)  # (samples, ..., pending + q)
-        values = self._log_of(samples)
+        values = self._log_of(self.base._non_reduced_forward(X))  # (samples, ..., pending + q)
         before = values.cummax(dim=-1).values[..., :-1]
         ahead = values[..., 1:] - before
         gain = log_fatplus(ahead.clamp_max(_FAR_AHEAD).expm1(), tau=_SMOOTH_GAIN)
@@ -217,8 +216,9 @@ class LocalAcquisition(AcquisitionFunction):  # type: ignore[misc]
         added = logmeanexp(gain, dim=dims)[..., max(pending - 1, 0) :].sum(dim=-1)
         if pending:
             return added
-        first = self.base._sample_reduction(self.base._q_reduction(samples[..., :1]))
-        return self._log_of(first) + added
+        first = values[..., :1]
+        first = first.mean(dim=dims) if self.form == "linear" else logmeanexp(first, dim=dims)
+        return first[..., 0] + added
 
     def _log_of(self, value: Tensor) -> Tensor:
         """What stands for log alpha."""

@@ -198,10 +198,10 @@ def test_a_posterior_that_is_not_gaussian():
     model = SingleTaskGP(
         X,
         torch.as_tensor(np.exp(y))[:, None],
-        train_Yvar=torch.full((len(y), 1), NOISE, dtype=torch.double),
         input_transform=Normalize(D, bounds=BOUNDS),
         outcome_transform=Log(),
     )
+    model.likelihood.noise = NOISE
     near = nearness_of(model, X, BOUNDS, tau=0.5, places=32, seed=0)
     assert np.linalg.norm(near.belief.minimisers.mean(axis=0) - OPTIMUM) < 0.35
 
