@@ -66,9 +66,7 @@ def measure(job: dict[str, Any], folder: str) -> dict[str, Any]:
     )
     for x in qmc.Sobol(d, seed=n).random(n):
         params = dict(zip(space, x.tolist(), strict=True))
-        study.add_trial(
-            optuna.create_trial(params=params, distributions=space, value=objective(x))
-        )
+        study.add_trial(optuna.create_trial(params=params, distributions=space, value=objective(x)))
 
     def ask() -> tuple[Any, float]:
         trial = study.ask(space)

@@ -189,7 +189,8 @@ class Catalogue:
 
     def _deciding(self, name: str, mask: int) -> list[float]:
         """The codes of a parameter at which the trials of the mask, and no others, are; or none."""
-        inside, outside = [], []
+        inside: list[float] = []
+        outside: list[float] = []
         for value, rows in self.taken[name].items():
             if rows & mask not in (0, rows):
                 return []

@@ -263,15 +263,16 @@ def handed_on(state: Mapping[str, Any] | None, k: int) -> dict[str, Any] | None:
 def cost_of(trial: FrozenTrial) -> float | None:
     """The cost that the objective set, if it is a number."""
     given = trial.user_attrs.get(COST)
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    return float(given) if number and math.isfinite(given) and given >= 0 else None
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return None
+    return float(given) if math.isfinite(given) and given >= 0 else None
 
 
 def _gains(complete: Iterable[FrozenTrial], steps: Iterable[int | None]) -> dict[int, float]:
     gaps: dict[int, list[float]] = {step: [] for step in steps if step is not None}
     for trial in complete if gaps else ():
         for step in gaps.keys() & trial.intermediate_values.keys():
-            gap = trial.intermediate_values[step] - trial.values[0]
+            gap = trial.intermediate_values[step] - float(trial.values[0])  # complete: it has one
             if math.isfinite(gap):
                 gaps[step].append(gap)
     return {step: float(np.median(found)) for step, found in gaps.items() if found}
