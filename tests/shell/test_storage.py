@@ -91,3 +91,27 @@ def test_an_optuna_journal_is_ours_too(tmp_path):
     optuna.create_study(storage=optuna.storages.JournalStorage(backend), study_name="s")
     opened = open_storage("a.journal", folder=tmp_path)
     assert optuna.get_all_study_names(opened.optuna) == ["s"]
+
+
+@pytest.mark.parametrize("tail", [b'{"op_code":4,"worker', b"{", b'{"op_code":4}'])
+def test_a_torn_last_line_is_taken_off_and_nothing_else(tail, tmp_path):
+    path = tmp_path / "a.journal"
+    study = optuna.create_study(storage=open_storage("a.journal", folder=tmp_path).optuna)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    whole = path.read_bytes()
+    path.write_bytes(whole + tail)
+    opened = open_storage("a.journal", folder=tmp_path)
+    assert path.read_bytes() == whole
+    again = optuna.load_study(study_name=study.study_name, storage=opened.optuna)
+    again.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    last = open_storage("a.journal", folder=tmp_path).optuna
+    trials = optuna.load_study(study_name=study.study_name, storage=last).trials
+    assert [t.state.name for t in trials] == ["COMPLETE"] * 4
+
+
+def test_a_file_of_somebody_elses_is_not_mended(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("dear diary\nit rain")
+    with pytest.raises(StorageError, match=r"is not a journal"):
+        open_storage("notes.txt", folder=tmp_path)
+    assert path.read_text() == "dear diary\nit rain"

@@ -6,6 +6,7 @@ errors of the database driver are not chained to ours.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,8 @@ from urllib.parse import unquote
 
 from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, get_storage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from optuna.storages.journal._file import get_lock_file
 
 from headway.errors import StorageError
 from headway.shell.liveness import Heartbeats, Liveness, Locks
@@ -131,6 +133,7 @@ def _journal(path: Path, must_exist: bool) -> Storage:
         _require_file(path)
     with reaching(str(path)):
         try:
+            _mend(path)
             storage = JournalStorage(JournalFileBackend(str(path)))
         except (ValueError, KeyError, TypeError, AssertionError) as error:
             raise StorageError(
@@ -139,6 +142,24 @@ def _journal(path: Path, must_exist: bool) -> Storage:
                 f"taken. Give another file, or restore this one."
             ) from error
     return Storage(str(path), storage, str(path), {})
+
+
+def _mend(path: Path) -> None:
+    """Take a torn last line off a journal: a full disk or a power cut leaves one.
+
+    Optuna reads past it, but what it would append next, to the same line, could never be read.
+    """
+    if not path.is_file() or path.stat().st_size == 0:
+        return
+    with path.open("rb") as file:
+        first = file.readline()
+        file.seek(-1, os.SEEK_END)
+        if file.read() == b"\n" or not first.startswith(b'{"op_code"'):
+            return
+    with get_lock_file(JournalFileSymlinkLock(str(path))), path.open("rb+") as file:
+        text = file.read()
+        if not text.endswith(b"\n"):  # nobody was writing just then
+            file.truncate(text.rfind(b"\n") + 1)
 
 
 def _require_file(path: Path) -> None:
