@@ -1,7 +1,10 @@
 """minimize on a real Dask cluster, a worker of which is killed in mid-run."""
 
 import os
+import re
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -76,3 +79,14 @@ def test_a_trial_that_kills_every_worker_fails_and_the_run_goes_on(client):
     assert [r.status for r in result.history].count("failed") == 1
     assert "KilledWorker" in result.history[1].error
     assert result.nfev == 8
+
+
+def test_the_example_of_the_page(tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "scale.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    (tmp_path / "example.py").write_text(block)
+    done = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith("20")
