@@ -32,6 +32,7 @@ from botorch.acquisition.analytic import (  # noqa: E402
 )
 from botorch.acquisition.fixed_feature import FixedFeatureAcquisitionFunction  # noqa: E402
 from botorch.acquisition.max_value_entropy_search import qMaxValueEntropy  # noqa: E402
+from botorch.exceptions import UnsupportedError  # noqa: E402
 from botorch.models import SingleTaskGP  # noqa: E402
 from botorch.models.transforms import Standardize  # noqa: E402
 from botorch.optim import optimize_acqf, optimize_acqf_mixed  # noqa: E402
@@ -438,6 +439,20 @@ def test_optimize_a_batch(name, sequential):
     apart = torch.pdist(torch.as_tensor(cube(X)))
     assert torch.all(apart > 1e-3), apart
     assert acqf.X_pending is None
+
+
+def test_one_after_another_where_the_base_conditions_on_pending_points():
+    torch.manual_seed(0)
+    X, _ = optimize_acqf(annealed("qMES"), q=2, sequential=True, **GIVEN)
+    assert torch.pdist(torch.as_tensor(cube(X))).item() > 1e-3
+
+
+def test_an_analytic_base_says_itself_that_it_knows_no_pending_points():
+    _, model = pair()
+    base = LogExpectedImprovement(model, best_f=BEST)
+    acqf = AnnealedAcquisition(base, nearness_pair(None)[1])
+    with pytest.raises(UnsupportedError, match="do not account for X_pending"):
+        optimize_acqf(acqf, q=2, sequential=True, **GIVEN)
 
 
 def test_optimize_with_fixed_features():
