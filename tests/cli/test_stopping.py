@@ -1,10 +1,13 @@
 """However a run ends: nothing told is lost, children end, and `run` again reaches the budget."""
 
+import errno
 import os
 import sys
 
 import pytest
+from optuna.storages.journal import JournalFileBackend
 
+from headway.shell import worker
 from tests.cli.desk import SIGINT, SIGKILL, SIGTERM, ended
 from tests.shell.test_command import is_alive
 
@@ -125,3 +128,35 @@ def test_a_run_whose_terminal_is_gone_ends_its_children(gated):
     gated.wait_for_files("begun-2", 1)
     assert ended(process, signal.SIGHUP).code == 128 + signal.SIGHUP
     assert not any(map(is_alive, pids(gated)))
+
+
+@pytest.mark.parametrize("lasts", [2, 1000])
+def test_a_disk_that_fills_up(desk, monkeypatch, lasts):
+    """It is waited for; if in vain, what could not be stored is shown, and what was is there."""
+    desk.simulate("import os; open('ran', 'a').write('x'); print(7.5)")
+    desk.write(budget=4)
+    real, refused = JournalFileBackend.append_logs, []
+
+    def append_logs(self, logs):
+        told = any(log["op_code"] == 6 and log.get("values") for log in logs)
+        if told and (desk.folder / "ran").read_text() == "xx" and len(refused) < lasts:
+            refused.append(1)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(self, logs)
+
+    monkeypatch.setattr(JournalFileBackend, "append_logs", append_logs)
+    monkeypatch.setattr(worker, "_OUTAGE", 2.0)
+    monkeypatch.setattr(worker, "_POLL", 0.1)
+    done = desk.call("run")
+    assert done.err.count("the storage does not answer; waiting for it") == 1
+    if lasts == 2:
+        assert done.code == 0 and desk.states() == ["told"] * 4
+        return
+    assert done.code == 4
+    assert "study.journal cannot be used: [Errno 28] No space left" in done.err
+    assert "trial 1 could not be stored; it returned 7.5" in done.err
+    assert desk.states() == ["told", "running"]
+    monkeypatch.undo()
+    monkeypatch.chdir(desk.folder)
+    assert desk.call("run").code == 0  # the trial is evaluated again
+    assert desk.states() == ["told", "void", "told", "told", "told"]

@@ -18,6 +18,7 @@ from headway.shell.console import Lines, Picture, brief, line_of
 from headway.shell.telling import Failure
 from headway.shell.worker import Job
 from headway.study import Study
+from tests.cli.desk import SRC
 
 STUDY = Study.of(
     {
@@ -105,7 +106,7 @@ def test_on_a_real_terminal(desk):
     process = subprocess.Popen(
         [sys.executable, "-m", "headway", "run"],
         **dict.fromkeys(("stdin", "stdout", "stderr"), theirs),
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "30"},
+        env={**os.environ, "PYTHONPATH": str(SRC), "TERM": "xterm", "COLUMNS": "100"},
     )
     os.close(theirs)
     shown, end = b"", time.monotonic() + 60

@@ -323,17 +323,19 @@ class Worker:
 
     def _patiently(self, call: Callable[[], T]) -> T:
         """Call until the storage answers: a restart of the server must not end a night's run."""
-        deadline = time.monotonic() + _OUTAGE
+        began: float | None = None
         while True:
             try:
                 return call()
             except Exception as error:
                 if not is_storage_error(error):
                     raise
-                if self._broken or self.stop.requested or time.monotonic() > deadline:
+                if began is None:
+                    began = time.monotonic()
+                    self.observer.noted("the storage does not answer; waiting for it")
+                if self._broken or self.stop.requested or time.monotonic() - began > _OUTAGE:
                     self._broken = True
                     raise self.storage.failure(error) from None
-                self.observer.noted("the storage does not answer; waiting for it")
                 time.sleep(_POLL)
 
 
