@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from optuna.exceptions import ExperimentalWarning, OptunaError
+from optuna.exceptions import ExperimentalWarning, OptunaError, StorageInternalError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial
 
@@ -149,9 +149,13 @@ class Heartbeats:
     def _beat(self) -> None:
         while not self._stop.wait(self._patience / BEATS):
             for trial_id in list(self._running):
-                # A server that restarts is there again at one of the next beats.
-                with suppress(OptunaError):
+                try:
                     self._storage.record_heartbeat(trial_id)
+                except Exception as error:
+                    # A server that restarts is there again at one of the next beats, and a trial
+                    # that has just ended needs none.
+                    if not is_storage_error(error) and not isinstance(error, OptunaError):
+                        raise
 
 
 class Orphans:
@@ -172,3 +176,9 @@ class Orphans:
 def is_run(trial: FrozenTrial) -> bool:
     """Whether a process of ours runs the trial, and not a person or another program."""
     return bool(trial.user_attrs.get(OWNER, BY_HAND) != BY_HAND)
+
+
+def is_storage_error(error: Exception) -> bool:
+    """Whether a storage does not answer; SQLAlchemy, which takes long to load, is not loaded."""
+    ours = isinstance(error, (StorageInternalError, OSError))
+    return ours or any(c.__module__ == "sqlalchemy.exc" for c in type(error).__mro__)

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, get_storage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.storages.journal._file import get_lock_file
 
 from headway.errors import StorageError
-from headway.shell.liveness import Heartbeats, Liveness, Locks
+from headway.shell.liveness import Heartbeats, Liveness, Locks, is_storage_error
 
 # A host that does not answer would otherwise hold us for minutes.
 _CONNECT = 10
@@ -107,12 +106,6 @@ def reaching(shown: str, url: str = "") -> Iterator[None]:
         if not is_storage_error(error):
             raise
         raise unreachable(error, shown, url) from None
-
-
-def is_storage_error(error: Exception) -> bool:
-    """Whether a storage does not answer; SQLAlchemy, which takes long to load, is not loaded."""
-    ours = isinstance(error, (StorageInternalError, OSError))
-    return ours or any(c.__module__ == "sqlalchemy.exc" for c in type(error).__mro__)
 
 
 def unreachable(error: Exception, shown: str, url: str = "") -> StorageError:

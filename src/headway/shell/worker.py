@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -28,9 +29,9 @@ from headway.outcome import Outcome
 from headway.shell import command
 from headway.shell.accounts import OVER_BUDGET, Account, is_beyond
 from headway.shell.command import Stop
-from headway.shell.liveness import OWNER, Liveness, Orphans, is_run
+from headway.shell.liveness import OWNER, Liveness, Orphans, is_run, is_storage_error
 from headway.shell.reading import Ambiguous
-from headway.shell.storage import Storage, is_storage_error
+from headway.shell.storage import Storage
 from headway.shell.telling import Failure, claim, close, repeat, repeats, suggest, tell
 from headway.study import Study
 
@@ -97,6 +98,7 @@ class Worker:
     failures: list[str] = field(default_factory=list)  # of this session
     draining: Exception | None = None  # nothing is begun any more, and then this is raised
     refusals: int = 0
+    _took_over: bool = False
     _broken: bool = False  # the storage was waited for in vain
     _orphans: Orphans = field(init=False)
     _account: Account = field(init=False)
@@ -118,7 +120,8 @@ class Worker:
                 if self.stop.requested:
                     self.stop.end_all()
                 while self.jobs:  # told if they finished in time, else given back
-                    self._record_some()
+                    with suppress(StorageError):  # each is noted; the last look raises it again
+                        self._record_some()
         if self.draining is not None:
             raise self.draining
         return self._look()
@@ -261,11 +264,13 @@ class Worker:
 
     def _rescue(self) -> None:
         """Give back the trials of dead workers."""
+        takes_over = self.setting.takes_over and not self._took_over
+        self._took_over = True  # what others begin from now on is theirs
         mine = {job.number for job in self.jobs.values()}
         others = [trial for trial in self._look().running if trial.number not in mine]
         if not others:
             return
-        if self.setting.takes_over:
+        if takes_over:
             lost, reason = [t for t in others if is_run(t)], "it was taken over"
         else:
             lost = self._patiently(lambda: self.liveness.lost(self.study._study_id, others))
