@@ -1,6 +1,7 @@
 """What the command line costs a trial, and what 1 to 32 workers bring: `make bench-scale`.
 
-    --parts overhead,throughput   --storages journal,sqlite,postgresql   --reps 3   --quick
+    --parts overhead,throughput   --storages journal,sqlite,postgresql   --modes work,run
+    --workers 1,2,8,32   --seconds 1   --reps 3   --quick
 
 Overhead: `headway run` beside a program of Optuna's with its RandomSampler, on the same storage,
 with the same command and the same parameters, each a process of its own, turn by turn; wall clock,
@@ -106,7 +107,7 @@ def overhead(storages: Sequence[str], reps: int, budget: int) -> list[dict[str, 
 
 
 def throughput(
-    workers: Sequence[int], seeds: int, budget: int, seconds: float
+    modes: Sequence[str], workers: Sequence[int], size: tuple[int, int, float]
 ) -> list[dict[str, Any]]:
     """Trials per second, copies and regret, by the number of workers."""
     rows = []
@@ -116,9 +117,9 @@ def throughput(
         constants = {key: np.asarray(value).tolist() for key, value in arrays.items()}
         alpha = np.asarray(functions._HARTMANN_ALPHA).tolist()
         (folder / "sleep.py").write_text(SLEEPER.format(**constants, alpha=alpha))
-        for mode in ("work", "run"):
+        for mode in modes:
             for count in workers:
-                row = _many(mode, count, folder, places["postgresql"], (seeds, budget, seconds))
+                row = _many(mode, count, folder, places["postgresql"], size)
                 rows.append(row)
                 print(json.dumps(row), flush=True)
     return rows
@@ -170,7 +171,7 @@ def _figures(trials: list[dict[str, Any]], seconds: float) -> dict[str, float]:
         "per_s": len(told) / (ends[-1] - first).total_seconds(),
         "steady_per_s": (high - low) / (ends[high] - ends[low]).total_seconds(),
         "copies": len(points) - len(set(points)),
-        "beyond": sum(trial["state"] == "void" for trial in trials),
+        "beyond": sum(trial.get("error") == "over budget" for trial in trials),
         "regret_half": float(regrets[len(regrets) // 2]),
         "regret": float(regrets[-1]),
     }
@@ -241,6 +242,7 @@ def main() -> None:
     parser.add_argument("--parts", default="overhead,throughput")
     parser.add_argument("--storages", default="journal,sqlite,postgresql")
     parser.add_argument("--workers", default="1,2,8,32")
+    parser.add_argument("--modes", default="work,run")
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--quick", action="store_true")
@@ -262,7 +264,8 @@ def main() -> None:
     if "throughput" in given.parts:
         workers = [int(text) for text in given.workers.split(",")]
         seconds = 0.2 if given.quick else given.seconds
-        rows = throughput(workers, 1 if given.quick else given.reps, 96, seconds)
+        size = (1 if given.quick else given.reps, 96, seconds)
+        rows = throughput(given.modes.split(","), workers, size)
         print("\n| workers | trials a second | steady | copies | beyond | regret at 48 | at 96 |")
         print("|---|---|---|---|---|---|---|")
         for r in rows:

@@ -63,8 +63,8 @@ def _ask(study: optuna.Study, definition: Study) -> dict[str, Any] | None:
         close(study, trial._trial_id, OVER_BUDGET)
         return None
     params = suggest(definition.space, trial)
-    reasons = study._storage.get_trial_user_attrs(trial._trial_id)
-    return {"number": trial.number, "params": params, "why": str(reasons.get(WHY, ""))}
+    why = str(trial.user_attrs.get(WHY, ""))
+    return {"number": trial.number, "params": params, "why": why}
 
 
 def shown(entry: Mapping[str, Any]) -> str:

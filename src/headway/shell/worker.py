@@ -41,6 +41,8 @@ _FAILURES = 5
 _TICK = 0.2
 # How often the others' trials are looked at while there is nothing to do.
 _POLL = 1.0
+# How old the account may be that is shown while commands end in quick succession; seconds.
+_LAG = 0.25
 # A database that restarts is waited for before a result is given up; seconds.
 _OUTAGE = 120.0
 # The sampler may see the budget used up a moment before we do; after so many it is no moment.
@@ -154,8 +156,7 @@ class Worker:
         if self.draining is not None or self.stop.requested:
             return False
         # What others did within the last moments shows when the trial has its number.
-        fresh = time.monotonic() - self._looked < _POLL
-        account = self._account if fresh else self._look()
+        account = self._account if self._age < _POLL else self._look()
         if account.is_overdrawn:
             return False
         return not account.is_spent or bool(account.waiting)
@@ -179,9 +180,7 @@ class Worker:
             self._close(id, OVER_BUDGET)
             return True
         params = self._patiently(lambda: suggest(self.definition.space, trial))
-        # From the storage: the sampler wrote it there after this trial object was made.
-        attributes = self._patiently(lambda: self.study._storage.get_trial_user_attrs(id))
-        job = Job(trial, params, str(attributes.get(WHY, "")), time.monotonic())
+        job = Job(trial, params, str(trial.user_attrs.get(WHY, "")), time.monotonic())
         self.jobs[pool.submit(self._evaluate, job)] = job
         self.observer.begun(job)
         return True
@@ -230,8 +229,12 @@ class Worker:
         finally:
             del self.jobs[future]
         self.liveness.finish(job.trial._trial_id)
-        self._look()
-        if isinstance(result, Failure) and result is not _STOPPED:
+        failed = isinstance(result, Failure) and result is not _STOPPED
+        limits = self.definition.budget
+        # A told value does not change how many trials are made; time and cost it may use up.
+        if failed or limits.seconds or limits.cost or self._age > _LAG:
+            self._look()
+        if isinstance(result, Failure) and failed:
             self._count(job, result)
         self.observer.told(job, result)
 
@@ -318,6 +321,11 @@ class Worker:
 
     def _trials(self) -> list[FrozenTrial]:
         return self._patiently(lambda: self.study.get_trials(deepcopy=False))
+
+    @property
+    def _age(self) -> float:
+        """Seconds since the account was drawn up."""
+        return time.monotonic() - self._looked
 
     def _look(self) -> Account:
         definition = self.definition
