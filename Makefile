@@ -9,10 +9,10 @@ ARGS ?=
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
 PYTEST := -m pytest -n 2 --dist worksteal
 QUICK := "not statistical and not slow"
-ELSEWHERE := --ignore=tests/torch --ignore=tests/doors
+ELSEWHERE := --ignore=tests/torch --ignore=tests/doors --ignore=tests/package
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-doors test-torch test-lowest test-statistical \
+.PHONY: help demo test lint test-doors test-torch test-package test-lowest test-statistical \
         bench-scale bench-speed bench-speed-torch bench-sampler bench-policies clean
 
 help:
@@ -21,7 +21,8 @@ help:
 	@echo "make lint               ruff, mypy --strict"
 	@echo "make test-doors         the tests with servers, a Dask cluster and a browser"
 	@echo "make test-torch         the tests beside GPyTorch and BoTorch"
-	@echo "make test-lowest        the tests with the oldest numpy and scipy we promise"
+	@echo "make test-package       wheel and sdist in clean environments, alone and with extras"
+	@echo "make test-lowest        the tests with the oldest versions that we promise"
 	@echo "make test-statistical   many seeds, and everything slow"
 	@echo "make bench-speed        time per suggestion beside the peers"
 	@echo "make bench-speed-torch  the same, BoTorch included"
@@ -46,6 +47,9 @@ test-doors: .venv/stamp-doors
 
 test-torch: .venv-torch/stamp
 	$(ONE_THREAD) .venv-torch/bin/python $(PYTEST) tests/torch $(ARGS)
+
+test-package: .venv/stamp-dev
+	.venv/bin/python -m pytest -n 2 --dist loadgroup -rs tests/package $(ARGS)
 
 test-lowest: .venv-lowest/stamp
 	$(ONE_THREAD) .venv-lowest/bin/python $(PYTEST) -m $(QUICK) $(ELSEWHERE) $(ARGS)
@@ -91,7 +95,7 @@ endef
 	@touch $@
 
 .venv/stamp-doors: .venv/stamp-dev
-	$(call install,.venv,constraints.txt,.[dev$(comma)dask$(comma)postgresql])
+	$(call install,.venv,constraints.txt,.[dev$(comma)doors])
 	@touch $@
 
 .venv-torch/stamp: pyproject.toml constraints.txt constraints-torch.txt
