@@ -1,4 +1,7 @@
-"""Print constraints.txt with every runtime dependency at the lower bound of pyproject.toml."""
+"""Print constraints.txt with what a user's environment needs at the lower bounds of pyproject.toml.
+
+Those of the core, and of the extras that `make test-lowest` runs the tests of.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,20 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+EXTRAS = ("optuna", "sklearn", "cli")
 
 
 def lower_bounds(pyproject: Path) -> dict[str, str]:
-    """Each runtime dependency's name and lower bound; anything but `name>=version` is an error."""
-    bounds = {}
-    for requirement in tomllib.loads(pyproject.read_text())["project"]["dependencies"]:
+    """Each dependency's name and lower bound; anything but `name>=version` is an error."""
+    project = tomllib.loads(pyproject.read_text())["project"]
+    extras = project["optional-dependencies"]
+    bounds: dict[str, str] = {}
+    for requirement in sum((extras[name] for name in EXTRAS), project["dependencies"]):
         match = re.fullmatch(r"([\w.-]+)>=([\w.]+)", requirement)
         if match is None:
             raise SystemExit(f"{requirement!r} is not of the form name>=version")
-        bounds[match[1]] = match[2]
+        if bounds.setdefault(match[1], match[2]) != match[2]:
+            raise SystemExit(f"{match[1]} has two lower bounds: {bounds[match[1]]} and {match[2]}")
     return bounds
 
 

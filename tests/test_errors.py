@@ -14,6 +14,7 @@ CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubcla
 def test_bad_input_is_a_value_error():
     bad = {c.__name__ for c in CLASSES if issubclass(c, ValueError)}
     names = {"SpaceError", "BudgetError", "TellError", "CheckpointError", "SettingError"}
+    names |= {"StudyError", "StorageError", "NothingToShow"}
     assert bad == names | {"InvalidInput"}
     assert all(issubclass(c, InvalidInput) for c in CLASSES if c.__name__ in names)
     assert all(issubclass(c, ValueError | RuntimeError) for c in CLASSES)

@@ -27,6 +27,7 @@ NAMES = [
     "Trial",
     "Why",
     "errors",
+    "load",
     "minimize",
 ]
 HEAVY = ("scipy.stats", "pandas", "plotly", "torch", "optuna", "matplotlib", "sklearn")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headway import errors as errors
     from headway.budget import Budget as Budget
+    from headway.checkpoint import load as load
     from headway.errors import BudgetSpent as BudgetSpent
     from headway.errors import EveryTrialFailed as EveryTrialFailed
     from headway.history import History as History
@@ -49,12 +50,14 @@ _HOME = {
     "Surrogate": "surrogate",
     "Trial": "trial",
     "Why": "why",
+    "load": "checkpoint",
     "minimize": "run",
 }
 
 __all__ = [  # noqa: RUF022  # the doors first
     "minimize",
     "Optimizer",
+    "load",
     "Budget",
     "Real",
     "Integer",
@@ -75,10 +78,14 @@ __all__ = [  # noqa: RUF022  # the doors first
 ]
 
 
+# Submodules that are reached as attributes: `headway.sklearn` loads scikit-learn, and so on.
+_MODULES = ("botorch", "errors", "optuna", "plots", "report", "sklearn")
+
+
 def __getattr__(name: str) -> Any:
     """Load a public name, or a submodule that is a door of its own, at its first use."""
-    if name == "errors":
-        return import_module("headway.errors")
+    if name in _MODULES:
+        return import_module(f"headway.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'headway' has no attribute {name!r}; see headway.__all__")
     value = getattr(import_module(f"headway.{_HOME[name]}"), name)

@@ -22,9 +22,43 @@ from typing import Any, Self
 
 from headway.errors import CheckpointError, SettingError
 from headway.history import Event, parse, parse_line
+from headway.optimizer import Optimizer
 
 _BEGINS = b'{"headway": '
 _IN_USE = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+
+
+def load(
+    path: str | os.PathLike[str], callables: Mapping[str, Callable[..., Any]] | None = None
+) -> Optimizer:
+    """The run in a checkpoint of `minimize`, or in a file with the text of `Optimizer.to_json`.
+
+    The file is only read, so it may be one that a run is writing; what is told to the optimizer
+    later is not in it. Custom callables must be given again, by name.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, TypeError) as error:
+        raise CheckpointError(
+            f"the run {str(path)!r} cannot be read: {getattr(error, 'strerror', None) or error}. "
+            f"Allowed: a checkpoint of minimize, or a file with the text of to_json. Give its name."
+        ) from error
+    first, *lines = data.split(b"\n")
+    header = parse(first if lines else data, f"the first line of {str(path)!r}")
+    if "events" in header:
+        return Optimizer.from_json(data.decode(), callables)
+    events: list[Event] = []
+    for number, line in enumerate(lines, start=2):
+        try:
+            events.append(parse_line(line))
+        except ValueError as error:
+            if number == len(lines) + 1:  # being written just now, or nothing after the last line
+                break
+            raise CheckpointError(
+                f"line {number} of {str(path)!r} cannot be read: {error}. Allowed: what Headway "
+                f"wrote. Use the unchanged file."
+            ) from error
+    return Optimizer.from_json(json.dumps({**header, "events": events}), callables)
 
 
 class Checkpoint:
@@ -196,7 +230,7 @@ def _open(path: Path) -> int:
             f"be written, in a directory that exists. Give another name, or make the directory."
         ) from error
     try:
-        _lock(fd)
+        lock(fd)
     except OSError as error:
         os.close(fd)
         if error.errno in _IN_USE:
@@ -214,7 +248,8 @@ def _open(path: Path) -> int:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(fd: int) -> None:
+    def lock(fd: int) -> None:
+        """Lock an open file until it is closed, or raise the OSError of one that is locked."""
         os.lseek(fd, 1 << 30, os.SEEK_SET)  # a locked byte cannot be read, so none of ours
         msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
         os.lseek(fd, 0, os.SEEK_SET)
@@ -224,7 +259,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _lock(fd: int) -> None:
+    def lock(fd: int) -> None:
+        """Lock an open file until it is closed, or raise the OSError of one that is locked."""
         # flock and not lockf, which any other close of the file in this process would undo.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 

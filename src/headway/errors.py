@@ -29,6 +29,18 @@ class SettingError(InvalidInput):
     """A setting out of its range."""
 
 
+class StudyError(InvalidInput):
+    """A study file that cannot be used, or a study that it does not fit."""
+
+
+class StorageError(InvalidInput):
+    """A storage that cannot be reached, read or written; its password is never in the text."""
+
+
+class NothingToShow(InvalidInput):
+    """A picture of something that a run does not have (yet)."""
+
+
 class CheckpointError(InvalidInput):
     """Stored data that cannot be read, written, locked or continued.
 
@@ -56,6 +68,10 @@ class EveryTrialFailed(RuntimeError):
     def __init__(self, message: str, *, result: Any = None) -> None:
         super().__init__(message)
         self.result = result
+
+
+class CommandFailed(RuntimeError):
+    """A command that cannot be started, or whose output can never be read."""
 
 
 class ExecutorFailed(RuntimeError):

@@ -8,7 +8,6 @@ id). It is not thread-safe: ask and tell from one thread, evaluate wherever you 
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
@@ -26,7 +25,7 @@ from headway.propose import propose
 from headway.space import Space
 from headway.surrogate import Surrogate
 from headway.trial import Trial, find
-from headway.why import Why
+from headway.why import Why, for_user
 
 
 class Optimizer:
@@ -335,20 +334,13 @@ class Optimizer:
                 trial_id=len(self._records),
                 cache=self._cache,
             )
-            why = self._turned(proposal.why)
+            why = for_user(proposal.why, maximize=self._direction == "maximize")
             # As it will be read again: a reloaded run must start from the very same numbers.
             state = json.loads(json.dumps(proposal.state, allow_nan=False))
             opened = {"params": self._space.decode(proposal.z), "state": state or None}
         event = "asked" if index is None else "x0"
         record = self._append(event, len(self._records), {**opened, "why": why.to_json()}, why=why)
         return Trial(record.id, record.point, record.why, self._space.form)
-
-    def _turned(self, why: Why) -> Why:
-        """The reasons of a proposal, which minimises, in the user's sign; JSON has no infinity."""
-        reasons = {key: value for key, value in why.to_json().items() if _is_plain(value)}
-        if self._direction == "maximize" and "mean" in reasons:
-            reasons["mean"] = -reasons["mean"]
-        return Why.from_json(reasons)
 
     def _next_x0(self) -> int | None:
         asked = (e["index"] for e in reversed(self._events) if e["event"] == "x0")
@@ -394,7 +386,3 @@ class Optimizer:
         finite = self._space.size is not None
         quiet = self._settings.surrogate.noise in (0, "auto")
         return finite and quiet and all(record.variance is None for record in self._records)
-
-
-def _is_plain(value: object) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)

@@ -55,7 +55,8 @@ class Result:
 
     `x` is the best point that meets the constraints, in the form that f takes; where none does,
     the one that violates them least, and then `success` is False. `nfev` counts told and failed
-    trials, those of earlier sessions included.
+    trials, those of earlier sessions included. `optimizer` is the run itself: for `headway.report`,
+    or to go on by asking and telling, which the checkpoint does not follow.
     """
 
     x: Any
@@ -67,6 +68,7 @@ class Result:
     constraints: tuple[float, ...]
     seed: int
     history: History = field(repr=False)
+    optimizer: Optimizer = field(repr=False)
 
     @classmethod
     def of(cls, optimizer: Optimizer, *, message: str | None = None) -> Result:
@@ -92,6 +94,7 @@ class Result:
             constraints=() if best is None else best.constraints,
             seed=optimizer.seed,
             history=history,
+            optimizer=optimizer,
         )
 
 
@@ -151,6 +154,7 @@ def minimize(
                 optimizer = begin(seed=file.header.get("seed"), x0=optimizer.header()["x0"])
             _resume(optimizer, file)
         stack.callback(line.close)
+        stack.callback(optimizer.follow, None)
         loop = _Loop(optimizer, f, executor or Here(), in_flight, callback, line)
         return loop.run(file)
 

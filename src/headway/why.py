@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -49,3 +50,15 @@ class Why:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Why:
         return cls(**{**data, "notes": tuple(data.get("notes", ()))})
+
+
+def for_user(why: Why, *, maximize: bool) -> Why:
+    """The reasons of a proposal, which minimises, in the user's sign; JSON has no infinity."""
+    reasons = {key: value for key, value in why.to_json().items() if _is_plain(value)}
+    if maximize and "mean" in reasons:
+        reasons["mean"] = -reasons["mean"]
+    return Why.from_json(reasons)
+
+
+def _is_plain(value: object) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)

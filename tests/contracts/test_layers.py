@@ -16,10 +16,12 @@ ROOT = Path(headway.__file__).parent
 # From left to right; a module may import from its own layer and from those after it. A folder
 # stands for every module in it.
 LAYERS = (
-    {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch"},
+    {"cli", "report", "plots", "study", "optuna", "sklearn", "botorch"}
+    | {"optuna_replay", "optuna_space", "optuna_study", "optuna_trials", "shell", "__main__"}
+    | {"sklearn_space", "botorch_reading"},
     {"run", "checkpoint", "evaluation", "executors", "progress"},
     {"optimizer", "inputs", "outcome", "trial"},
-    {"propose", "outlook"},
+    {"propose", "outlook", "importance"},
     {"proposal"},
     {"scoring"},
     {"closeup"},
@@ -32,7 +34,21 @@ LAYERS = (
     {"errors", "arrays", "ascent"},
 )
 # Within a layer, who may see whom; doors not named here see no other door.
-DOORS = {"cli": {"study", "report", "optuna"}, "report": {"plots"}}
+DOORS = {
+    "__main__": {"cli"},
+    "cli": {"study", "report", "optuna", "shell"},
+    # Studies that the command line runs; a study file says how commands are put together and read.
+    "shell": {"study", "optuna", "optuna_trials"},
+    "study": {"shell"},
+    "report": {"plots"},
+    "sklearn": {"sklearn_space"},
+    "botorch": {"botorch_reading"},
+    # One plug-in in five files: the sampler, and what it knows of studies, spaces and trials.
+    "optuna": {"optuna_replay", "optuna_space", "optuna_study", "optuna_trials"},
+    "optuna_study": {"optuna_trials"},
+    "optuna_replay": {"optuna_space", "optuna_trials"},
+    "optuna_trials": {"optuna_space"},
+}
 INSIDE = {
     "search": set(),  # knows no acquisition by name
     "direction": set(),  # knows nothing of the process but samples

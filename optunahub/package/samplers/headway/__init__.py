@@ -1,0 +1,3 @@
+from headway.optuna import HeadwaySampler
+
+__all__ = ["HeadwaySampler"]
