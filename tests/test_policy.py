@@ -102,7 +102,9 @@ def test_the_annealed_size_runs_from_its_first_to_its_last_value():
     assert policy.annealed_size(0.0) == pytest.approx(4.0)
     assert policy.annealed_size(0.5) == pytest.approx(4.0 * 1000**0.5)
     assert policy.annealed_size(1.0) == pytest.approx(4000.0)
-    assert Policy(local="belief", schedule="late").annealed_size(0.5) == pytest.approx(4.0 * 1000**0.125)
+    assert Policy(local="belief", schedule="late").annealed_size(0.5) == pytest.approx(
+        4.0 * 1000**0.125
+    )
 
 
 @pytest.mark.parametrize("schedule", [*SCHEDULES, ADAPTIVE])

@@ -82,11 +82,13 @@ def close_up(
     length = np.sqrt(np.einsum("nd,nd->n", W, W))
     order = np.argsort(length, kind="stable")
     y, E = values_of(facts), order[:least]
+    # Of the kind that the model of all points is; A_0 has turned the axes already.
+    kind = replace(surrogate, noise=0.0, compress=bool(model.state["compress"]), turn=False)
     best = float(np.sum(_left_out(_reduced(model, order), y, E)))
     found: tuple[Ints, float, Model] | None = None
     for m in _sizes(n, least):
         rows, r = np.sort(order[:m]), float(length[order[m - 1]])
-        local = _fit(surrogate, situation, facts, y, rows, W / r) if r > 0 else None
+        local = _fit(kind, situation, facts, y, rows, W / r) if r > 0 else None
         if local is None:
             continue
         score = float(np.sum(_left_out((local, rows), y, E)))
@@ -140,7 +142,7 @@ def _fit(
     if np.ptp(values) == 0.0:
         return None
     data = Data(W[rows], situation.space.groups, values, None, failed)
-    return fit_model(replace(surrogate, noise=0.0), data)
+    return fit_model(surrogate, data)
 
 
 def _in_space(local: Model, F: Array, A: Array, groups: tuple[int, ...], model: Model) -> Model:

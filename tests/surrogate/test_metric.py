@@ -11,7 +11,14 @@ import pytest
 from headway.surrogate import Data, Surrogate, fit_model
 from headway.surrogate.evidence import Evidence, Hyper
 from headway.surrogate.gp import GP, Kernel
-from headway.surrogate.metric import Turned, categories, fresh_starts, maximise, numbers
+from headway.surrogate.metric import (
+    Turned,
+    categories,
+    fresh_starts,
+    is_worth_trying,
+    maximise,
+    numbers,
+)
 
 QUIET = Surrogate(noise=0.0)
 GROUPS = (0, 2, 1, 1, 1)  # two numbers, and a category of three choices between them
@@ -132,8 +139,9 @@ def test_axes_that_are_right_are_left_alone():
 
 def test_many_angles_need_many_points():
     """The price of the angles grows with their number, and with few points outweighs all gain."""
-    turned, _ = mixed()
-    assert turned.price == pytest.approx(0.5 * np.log(14))  # one angle
+    assert is_worth_trying(10, (0, 1)) and not is_worth_trying(10, (0, 1, 2, 3, 4, 5))
+    assert is_worth_trying(150, tuple(range(10))) and not is_worth_trying(400, tuple(range(10)))
+    assert not is_worth_trying(100, (0,)) and not is_worth_trying(100, (0, 1, 1, 1))
     state = fitted(made(12, 6, axes=rotation(6))).state
     assert not state["turned"]
 
@@ -162,7 +170,9 @@ def test_the_metric_found_is_handed_on_as_singular_values_and_axes():
     rows = A @ A.T
     assert abs(rows[0, 1]) < 1e-9 * np.trace(rows)
     assert rows[0, 0] > rows[1, 1]
-    assert value > turned.value(np.diag([2.0, 2.0]), np.array([0.0]))[0] - turned.price
+    assert value > turned.value(np.diag([2.0, 2.0]), np.array([0.0]))[0] - 0.5 * np.log(
+        20
+    )  # one angle
 
 
 @pytest.mark.parametrize("kernel", ["matern52", "matern32", "rbf"])

@@ -32,7 +32,11 @@ from headway.surrogate.linalg import product
 logger = logging.getLogger("headway")
 
 # Climbs restart from where they are, with G = I again: far from it its entries differ in length.
+# From the last fit it is not far.
 _ROUNDS, _STEPS = 2, 40
+_WARM_STEPS = 20
+# More multiplications a step than n^2 c = this cost a second a fit.
+_LARGEST = 5e5
 _STALL = 1e-3
 _ENTRY = 0.5  # natural length of an entry of G
 _REACH = 50.0
@@ -76,12 +80,6 @@ class Turned:
             by_tail[:b] -= off / PRIOR_WIDTH
         return value, by_A, by_tail
 
-    @property
-    def price(self) -> float:
-        """What the angles cost."""
-        c = self.U.shape[1]
-        return float(0.25 * c * (c - 1) * np.log(len(self.base.z)))
-
 
 def numbers(groups: tuple[int, ...]) -> int:
     """How many features, the first ones, are a parameter of their own."""
@@ -93,19 +91,35 @@ def categories(groups: tuple[int, ...]) -> list[int]:
     return sorted(set(groups) - set(groups[: numbers(groups)]))
 
 
-def maximise(turned: Turned, starts: list[tuple[Array, Array]]) -> tuple[Array, Array, float]:
+def is_worth_trying(n: int, groups: tuple[int, ...]) -> bool:
+    """Whether a gain of one nat a point would pay for the angles, and time allows to look."""
+    c = numbers(groups)
+    return c > 1 and _price(n, c) <= n and n**2 * c <= _LARGEST
+
+
+def _price(n: int, c: int) -> float:
+    """What the angles cost."""
+    return float(0.25 * c * (c - 1) * np.log(n))
+
+
+def maximise(
+    turned: Turned, starts: list[tuple[Array, Array]], *, rounds: int = _ROUNDS, steps: int = _STEPS
+) -> tuple[Array, Array, float]:
     """The best of the climbs from every (A, tail): A, tail, and its evidence less the price."""
-    found = [_climbed(turned, *start) for start in starts]
+    found = [_climbed(turned, *start, rounds, steps) for start in starts]
     A, tail, value = max(found, key=lambda end: end[2])
     _, singular, right = np.linalg.svd(A)
-    return singular[:, None] * right, tail, value - turned.price
+    price = _price(len(turned.base.z), len(A))
+    return singular[:, None] * right, tail, value - price
 
 
-def _climbed(turned: Turned, A: Array, tail: Array) -> tuple[Array, Array, float]:
+def _climbed(
+    turned: Turned, A: Array, tail: Array, rounds: int, steps: int
+) -> tuple[Array, Array, float]:
     c, value = len(A), -np.inf
     low, high, metric = (np.full(c * c, x) for x in (-_REACH, _REACH, _ENTRY))
     bounds = np.array(turned.base.bounds()[len(turned.base.P) - len(turned.Q) :]).T
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
 
         def function(theta: Array, _: Ints, A_0: Array = A) -> tuple[Array, Array]:
             values, slopes = np.empty(len(theta)), np.empty_like(theta)
@@ -121,7 +135,7 @@ def _climbed(turned: Turned, A: Array, tail: Array) -> tuple[Array, Array, float
             low=np.concatenate([low, bounds[0]]),
             high=np.concatenate([high, bounds[1]]),
             metric=np.concatenate([metric, np.full(len(tail), STRIDE)]),
-            iterations=_STEPS,
+            iterations=steps,
             stall=_STALL,
         )
         A, tail, value = theta[0, : c * c].reshape(c, c) @ A, theta[0, c * c :], float(at[0])
@@ -160,7 +174,9 @@ def fit_turned(
             logger.warning("no metric is tried: %s", error)
             return warm, -HOPELESS
         starts += [(A, tail) for A in fresh_starts(lengthscales[list(groups[:c])], steep)]
-    A, tail, value = maximise(turned, starts)
+        A, tail, value = maximise(turned, starts)
+    else:
+        A, tail, value = maximise(turned, starts, rounds=1, steps=_WARM_STEPS)
     lengthscales[list(groups[:c])] = 1.0 / np.sqrt(np.einsum("ij,ij->j", A, A))
     lengthscales[categories(groups)] = np.exp(tail[: len(turned.Q)])
     noise = float(np.exp(tail[-1])) if base.noise is None else 0.0

@@ -27,7 +27,7 @@ from headway.surrogate.evidence import FAILED, Evidence, Hyper, maximise, prior_
 from headway.surrogate.factor import NotPositiveDefinite
 from headway.surrogate.gp import GP, Kernel
 from headway.surrogate.kernels import PROFILES
-from headway.surrogate.metric import fit_turned, numbers
+from headway.surrogate.metric import fit_turned, is_worth_trying
 from headway.surrogate.warping import Warp
 
 logger = logging.getLogger("headway")
@@ -290,7 +290,7 @@ def _choose(surrogate: Surrogate, data: Data, state: Mapping[str, Any] | None) -
             afresh = str(other) not in last or n // 20 > fitted // 20
             question = partial(fit, other=best.hyper, thorough=afresh, told=True)
             best = _question_noise(question, best, made_up=data.made_up)
-        if surrogate.turn and surrogate.ard and seldom and numbers(data.groups) > 1:
+        if surrogate.turn and surrogate.ard and seldom and is_worth_trying(n, data.groups):
             rival = best.kind._replace(turned=not best.kind.turned)
             best = _better(best, fit(rival, best.hyper, thorough=thorough, told=rival.noisy))
     return {
