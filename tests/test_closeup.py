@@ -57,7 +57,7 @@ def test_it_sees_what_the_model_of_all_points_cannot():
         greedy_score(closeup), closeup.search(search_of(situation)), np.random.default_rng(0)
     )
     assert closeup.is_new(found.z)
-    assert deep(found.z[None])[0] < 0.1 * np.min(facts.y)
+    assert deep(found.z[None])[0] < 0.3 * np.min(facts.y)
 
 
 def test_the_left_out_densities_are_those_of_leaving_out():
