@@ -58,7 +58,8 @@ def test_the_presets_are_what_their_names_say():
 
 def test_the_paper_has_its_defaults():
     paper = Policy.paper()
-    assert paper == Policy("ei", local="direction", rule="exact", anchor="last", finish=0.0)
+    same = Policy("ei", local="direction", rule="exact", anchor="last", schedule="linear", finish=0)
+    assert paper == same
     assert paper.schedule == "linear"
     other = Policy.paper("poi", rule="projected", rho="late", anchor="best")
     assert (other.acquisition, other.rule, other.schedule, other.anchor) == (
@@ -98,7 +99,7 @@ def test_rho_stays_below_one():
 
 
 def test_the_annealed_size_runs_from_its_first_to_its_last_value():
-    policy = Policy(local="belief", size=(4.0, 4000.0))
+    policy = Policy(local="belief", size=(4.0, 4000.0), schedule="linear")
     assert policy.annealed_size(0.0) == pytest.approx(4.0)
     assert policy.annealed_size(0.5) == pytest.approx(4.0 * 1000**0.5)
     assert policy.annealed_size(1.0) == pytest.approx(4000.0)

@@ -30,7 +30,7 @@ from headway.surrogate import Surrogate, fit_model
 from headway.surrogate.model import Data
 from tests.cases import SPACES, Run, bowl, make_facts, points, value
 
-BELIEF = Policy(local="belief")
+BELIEF = Policy(local="belief", schedule="linear")
 PRESETS = {
     "default": Policy.default(),
     "belief": BELIEF,
@@ -728,7 +728,7 @@ def test_told_variances():
 
 def test_a_huge_value_past_a_hundred_points_is_survived():
     """Between two fits the warp stays; a solver that explodes must not blind the model."""
-    run = Run(SPACES["continuous"], 160)
+    run = Run(SPACES["continuous"], 160, Policy(schedule="linear"))
     Z = points(run.space, 101)
     run.Z, run.y, run.asked = list(Z), bowl(Z).tolist(), 101
     run.steps(1, value)

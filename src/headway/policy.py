@@ -79,7 +79,7 @@ class Policy:
     rule: str | Rule = "exact"
     anchor: str = "last"
     size: tuple[float, float] | None = None
-    schedule: str | Schedule = "linear"
+    schedule: str | Schedule = "late"
     finish: float = 0.1
     reopen: float = -9.0
     draws: int = 128
@@ -116,7 +116,7 @@ class Policy:
 
     @classmethod
     def default(cls) -> Policy:
-        """Log EI in an annealed box that re-opens, closer looks, a greedy finish."""
+        """Log EI in a box that is annealed late and re-opens, closer looks, a greedy finish."""
         return cls()
 
     @classmethod
