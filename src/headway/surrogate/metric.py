@@ -73,6 +73,7 @@ class Turned:
         by_tail = np.concatenate([-2.0 * weights * (self.Q @ pull), by_logs])
         if base.prior is not None:
             left, singular, right = np.linalg.svd(A)
+            singular = np.maximum(singular, _TINY)  # of a step that makes A singular
             away = (-np.log(singular) - base.prior) / PRIOR_WIDTH
             off = (tail[:b] - base.prior) / PRIOR_WIDTH
             value -= 0.5 * float(away @ away) + 0.5 * float(off @ off)
