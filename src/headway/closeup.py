@@ -34,6 +34,8 @@ _LEAST_PER_FEATURE, _LEAST_MORE = 4, 2
 # Of the nearest points no more are of use, and these cost a tenth of a second.
 _MOST = 256
 _SIZE = 4.0  # precision of the Gaussian, in 1 / r^2
+# Of the axes to each other: more would leave the squares in their precision no digits.
+_MOST_STRETCH = 1e6
 # Below the distances at which a smooth function still differs by a digit.
 _SHORTEST = 1e-9
 
@@ -105,7 +107,8 @@ def _metric(kernel: Kernel) -> Array:  # (D, D)
     """A_0."""
     A = np.diag(1.0 / kernel.lengthscales) if kernel.metric is None else kernel.metric
     _, singular, right = np.linalg.svd(A)
-    return np.asarray(np.maximum(singular, 1.0)[:, None] * right)
+    least = max(1.0, float(singular[0]) / _MOST_STRETCH)
+    return np.asarray(np.maximum(singular, least)[:, None] * right)
 
 
 def _sizes(n: int, least: int) -> list[int]:
