@@ -15,6 +15,7 @@ they go with the study into the storage, where workers of other machines find th
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -335,6 +336,9 @@ def _limit(table: Table, name: str, by_hand: bool) -> Limit:
     ways = {key: inner.take(key) for key in ("read", "regex", "json") if key in inner}
     with inner.at():  # what a person tells is not read
         reading = _ONE_NUMBER if by_hand and not ways else Reading.of(ways.get("read", ways))
+    for key in ("max", "min"):
+        if key in inner and not math.isfinite(inner.data[key]):
+            inner.refuse(f"{inner.data[key]} is no limit. Write a finite number", key)
     if sum(bound is not None for bound in bounds.values()) != 1:
         inner.refuse(f"a constraint has one limit. Write {name} = {{json = {name!r}, max = 250}}")
     return Limit(name, reading, **{k: None if v is None else float(v) for k, v in bounds.items()})
