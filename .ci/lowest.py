@@ -11,6 +11,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = ("optuna", "sklearn", "cli")
+# Releases of about their time: later ones warn of what typer 0.20 imports, and of how scikit-learn
+# 1.6 parametrises its checks; in the tests a warning is an error.
+COMPANIONS = {"click": "8.3.1", "pytest": "8.4.2"}
 
 
 def lower_bounds(pyproject: Path) -> dict[str, str]:
@@ -28,7 +31,7 @@ def lower_bounds(pyproject: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    bounds = lower_bounds(ROOT / "pyproject.toml")
+    bounds = lower_bounds(ROOT / "pyproject.toml") | COMPANIONS
     for line in (ROOT / "constraints.txt").read_text().splitlines():
         if line.partition("==")[0] not in bounds:
             print(line)

@@ -114,6 +114,23 @@ def test_it_is_not_taken_where_it_would_see_nothing(facts, surrogate, policy):
     assert look(facts, surrogate=surrogate, policy=policy)[1] is None
 
 
+@pytest.mark.parametrize("steep", [1e4, 1e8, 1e12])
+def test_a_metric_of_any_steepness_can_be_looked_through(steep):
+    """The values that noise=0 calls free of noise and are not make one axis as short as can be."""
+    facts = zoomed()
+    situation = assess(facts, PLANE, QUIET, {})
+    aslant = np.diag([steep, 0.5]) @ np.array([[0.6, -0.8], [0.8, 0.6]])
+    kernel = replace(situation.objective.gp.kernel, metric=aslant)
+    gp = situation.objective.gp
+    gp = GP.given(kernel, gp.F, gp.z, noise=gp.noise, tau=gp.tau)
+    situation = replace(situation, objective=replace(situation.objective, gp=gp))
+    closeup = close_up(DEFAULT, facts, situation, QUIET)
+    assert closeup is not None
+    low, high = closeup.box
+    assert np.all(low < situation.centre) and np.all(situation.centre < high)
+    assert closeup.term(facts.Z)[0].max() <= 0.0
+
+
 def test_failed_trials_near_the_best_count_as_bad_ones():
     facts = zoomed()
     y = facts.y.copy()

@@ -146,3 +146,10 @@ def test_importance_of_the_model_is_that_of_the_function():
     found = outlook_of(optimizer).importance()
     assert found.order[0] == "x"
     assert found.total == pytest.approx([100 / 101, 1 / 101, 0.0], abs=0.05)
+
+
+def test_importance_of_the_largest_floats():
+    """1.8e308 is a usual penalty; the difference of two such values is none."""
+    optimizer = run(lambda p: 1.7e308 if p["x"] > 0.5 else -1.7e308, SQUARE, 10)
+    found = outlook_of(optimizer).importance()
+    assert np.all(np.isfinite(found.total))

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -348,21 +345,3 @@ def test_headings_go_down_step_by_step():
     tags = [tag for tag in page_of(drive(bowl, SQUARE, 8)).tags if re.fullmatch(r"h\d", tag)]
     assert tags[0] == "h1" and tags.count("h1") == 1
     assert all(int(b[1]) <= int(a[1]) + 1 for a, b in pairwise(tags))
-
-
-DOCS = Path(__file__).parents[1] / "docs" / "report.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
-
-
-@pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_the_documentation_runs(number, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", BLOCKS[number]],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    written = {path.name for path in tmp_path.iterdir()}
-    assert written & {"report.html", "path.svg"}

@@ -165,6 +165,7 @@ def test_refusals_name_the_line_and_the_key(old, new, message):
         ("{max = 3}", "is no way to read a number"),
         ('{json = "a"}', r"has one limit. Write s = \{json = 's', max = 250\}"),
         ('{json = "a", max = 1, min = 0}', "has one limit"),
+        ('{json = "a", max = nan}', "nan is no limit. Write a finite number"),
         ('{json = "a", regex = "b", max = 1}', "is no way to read a number"),
         ('{json = "a", maks = 1}', "the key 'maks' is unknown. Allowed: 'max', 'min'"),
         ('{json = "a", max = "1"}', "'1' is no whole number or number"),

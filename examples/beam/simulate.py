@@ -2,8 +2,8 @@
 
     python simulate.py --height 40 --width 30 --ribs 3 --alloy steel
 
-It takes a while, prints a log with the results in it, and crashes where the mesh gets too fine: what
-real solvers do.
+It takes a while, prints a log with the results in it, and crashes where the mesh gets too fine:
+what real solvers do.
 """
 
 import argparse

@@ -34,8 +34,11 @@ _LEAST_PER_FEATURE, _LEAST_MORE = 4, 2
 # Of the nearest points no more are of use, and these cost a tenth of a second.
 _MOST = 256
 _SIZE = 4.0  # precision of the Gaussian, in 1 / r^2
+# Of the axes to each other: more would leave the squares in their precision no digits.
+_MOST_STRETCH = 1e6
 # Below the distances at which a smooth function still differs by a digit.
 _SHORTEST = 1e-9
+_ROUNDING = 1e-12  # of the values: less is what their last digits do
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,8 @@ def _metric(kernel: Kernel) -> Array:  # (D, D)
     """A_0."""
     A = np.diag(1.0 / kernel.lengthscales) if kernel.metric is None else kernel.metric
     _, singular, right = np.linalg.svd(A)
-    return np.asarray(np.maximum(singular, 1.0)[:, None] * right)
+    least = max(1.0, float(singular[0]) / _MOST_STRETCH)
+    return np.asarray(np.maximum(singular, least)[:, None] * right)
 
 
 def _sizes(n: int, least: int) -> list[int]:
@@ -136,10 +140,10 @@ def _left_out(found: tuple[Model, Ints], y: Array, E: Ints) -> Array:  # (e,)
 def _fit(
     surrogate: Surrogate, situation: Situation, facts: Facts, y: Array, rows: Ints, W: Array
 ) -> Model | None:
-    """A model of some rows; None where they all have one value."""
+    """A model of some rows; None where their values differ by rounding alone."""
     failed = facts.failed[rows]
     values = np.where(failed, np.max(y[rows][~failed]), y[rows])
-    if np.ptp(values) == 0.0:
+    if np.ptp(values) <= _ROUNDING * np.max(np.abs(values)):
         return None
     data = Data(W[rows], situation.space.groups, values, None, failed)
     return fit_model(surrogate, data)

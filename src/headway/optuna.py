@@ -39,7 +39,7 @@ from headway.budget import Budget
 from headway.errors import BudgetError, BudgetSpent, SpaceExhausted, TellError
 from headway.optimizer import Optimizer
 from headway.optuna_replay import largest, replayed
-from headway.optuna_space import Group, distributions_of, group_of
+from headway.optuna_space import Group, distributions_of, group_of, unknown_of
 from headway.optuna_study import (
     POLL,
     SETTLING,
@@ -197,7 +197,7 @@ class HeadwaySampler(BaseSampler):
                     trial_number=trial.number,
                     independent_sampler_name=RandomSampler.__name__,
                     sampler_name=type(self).__name__,
-                    fallback_reason=_DYNAMIC,
+                    fallback_reason=unknown_of(param_distribution) or _DYNAMIC,
                 )
             )
         rng = keyed_rng(self.seed, trial.number, crc32(param_name.encode()))

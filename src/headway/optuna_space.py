@@ -229,17 +229,29 @@ def _may_decide(distribution: BaseDistribution) -> bool:
 def _parameter_of(distribution: BaseDistribution, *, when: When = None) -> Parameter | None:
     """The parameter that a distribution stands for; None where Headway has none."""
     try:
-        if isinstance(distribution, FloatDistribution):
-            low, high = distribution.low, distribution.high
-            return Real(low, high, log=distribution.log, step=distribution.step, when=when)
-        if isinstance(distribution, IntDistribution):
-            step = None if distribution.step == 1 else distribution.step
-            low, high = distribution.low, distribution.high
-            return Integer(low, high, log=distribution.log, step=step, when=when)
-        if isinstance(distribution, CategoricalDistribution):
-            return Categorical(_labels(distribution.choices), when=when)
+        return _made_of(distribution, when)
     except SpaceError:
         return None
+
+
+def unknown_of(distribution: BaseDistribution) -> str:
+    """Why a distribution stands for no parameter; "" where it does."""
+    try:
+        return "" if _made_of(distribution, None) else "it is of a kind that is unknown"
+    except SpaceError as error:
+        return f"its range is none that can be modelled ({error})"
+
+
+def _made_of(distribution: BaseDistribution, when: When) -> Parameter | None:
+    if isinstance(distribution, FloatDistribution):
+        low, high = distribution.low, distribution.high
+        return Real(low, high, log=distribution.log, step=distribution.step, when=when)
+    if isinstance(distribution, IntDistribution):
+        step = None if distribution.step == 1 else distribution.step
+        low, high = distribution.low, distribution.high
+        return Integer(low, high, log=distribution.log, step=step, when=when)
+    if isinstance(distribution, CategoricalDistribution):
+        return Categorical(_labels(distribution.choices), when=when)
     return None
 
 

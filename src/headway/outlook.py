@@ -21,7 +21,7 @@ from headway.history import Direction, Facts
 from headway.importance import Importance, sobol_indices
 from headway.proposal import Settings
 from headway.search.maximize import candidates
-from headway.situation import Situation, assess, search_of
+from headway.situation import Situation, assess, search_of, values_of
 from headway.space import Space
 from headway.surrogate import Data, fit_model
 
@@ -169,7 +169,7 @@ class Outlook:
         data = Data(
             space.embed(facts.Z[told]),
             space.groups,
-            np.minimum(facts.y[told], self.worst),
+            np.minimum(values_of(facts)[told], self.worst),
             None if facts.variance is None else facts.variance[told],
         )
         gp = fit_model(replace(self.settings.surrogate, compress=False), data).gp

@@ -15,6 +15,7 @@ they go with the study into the storage, where workers of other machines find th
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -133,7 +134,7 @@ def _study(table: Table, name: str) -> Study:
     table.only(*_TOP)
     space = _space(table)
     command, stdin = _command(table, space)
-    limits = _limits(table)
+    limits = _limits(table, by_hand=command is None)
     study = Study(
         name=table.take("name", name, kind=str) or name,
         space=space,
@@ -322,19 +323,22 @@ def _kind(table: Table) -> str:
     )
 
 
-def _limits(table: Table) -> tuple[Limit, ...]:
+def _limits(table: Table, *, by_hand: bool) -> tuple[Limit, ...]:
     inner = table.table("constraints")
-    return () if inner is None else tuple(_limit(inner, name) for name in inner.data)
+    return () if inner is None else tuple(_limit(inner, name, by_hand) for name in inner.data)
 
 
-def _limit(table: Table, name: str) -> Limit:
+def _limit(table: Table, name: str, by_hand: bool) -> Limit:
     inner = table.within(name, table.take(name, kind=dict))
     inner.only("max", "min", "read", "regex", "json")
     ends = (("most", "max"), ("least", "min"))
     bounds = {field: inner.take(key, kind=(int, float)) for field, key in ends}
     ways = {key: inner.take(key) for key in ("read", "regex", "json") if key in inner}
-    with inner.at():
-        reading = Reading.of(ways.get("read", ways))
+    with inner.at():  # what a person tells is not read
+        reading = _ONE_NUMBER if by_hand and not ways else Reading.of(ways.get("read", ways))
+    for key in ("max", "min"):
+        if key in inner and not math.isfinite(inner.data[key]):
+            inner.refuse(f"{inner.data[key]} is no limit. Write a finite number", key)
     if sum(bound is not None for bound in bounds.values()) != 1:
         inner.refuse(f"a constraint has one limit. Write {name} = {{json = {name!r}, max = 250}}")
     return Limit(name, reading, **{k: None if v is None else float(v) for k, v in bounds.items()})

@@ -11,7 +11,7 @@ temperature = [20.0, 90.0]
 solvent = {{choices = ["water", "ethanol"]}}
 {end}
 """
-LIMITED = "[constraints]\npressure = {read = 'number', max = 5}\nflow = {read = 'number', min = 1}"
+LIMITED = "[constraints]\npressure = {read = 'number', max = 5}\nflow = {min = 1}"
 
 
 @pytest.fixture

@@ -1,16 +1,14 @@
 """minimize on a real Dask cluster, a worker of which is killed in mid-run."""
 
 import os
-import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 import headway
+from tests.pages import SERVED, python_blocks, run_python
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 
@@ -82,11 +80,6 @@ def test_a_trial_that_kills_every_worker_fails_and_the_run_goes_on(client):
 
 
 def test_the_example_of_the_page(tmp_path):
-    page = Path(__file__).parents[2] / "docs" / "scale.md"
-    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    (tmp_path / "example.py").write_text(block)
-    done = subprocess.run(
-        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.rstrip().endswith("20")
+    (block,) = python_blocks(needing=SERVED)
+    assert block.page == "docs/scale.md"
+    assert run_python(block, tmp_path).rstrip().endswith("20")

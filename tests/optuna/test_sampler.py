@@ -287,6 +287,13 @@ def test_groups_have_each_their_model(notices):
     assert "Left out of the optimizer" in notices()[-1]
 
 
+def test_a_range_that_cannot_be_modelled_is_said_to_be_one(notices):
+    study = study_of(HeadwaySampler(3))
+    study.optimize(lambda t: t.suggest_int("n", 1, 10**15, log=True) + t.suggest_float("x", 0, 1))
+    assert notices()
+    assert all("none that can be modelled (Integer: 10" in text for text in notices())
+
+
 def test_independent_values_are_keyed_by_seed_trial_and_name():
     def f(trial):
         a = trial.suggest_float("a", 0, 1 + trial.number)
@@ -328,7 +335,7 @@ def test_added_trials_are_facts_and_count():
         study.add_trial(create_trial(params={"x": x}, distributions=space, value=(x - 0.3) ** 2))
     study.optimize(line)
     assert len(study.trials) == 10
-    assert study.trials[4].user_attrs["why"].startswith("ei + belief")
+    assert study.trials[4].user_attrs["why"].startswith("ei + box")
     assert [r.why for r in optimizer_of(study).history][:4] == [None] * 4
 
 

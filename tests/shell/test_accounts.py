@@ -54,6 +54,14 @@ def test_at_most_as_many_are_within_the_budget_as_it_holds(states, evaluations):
     assert account(*shuffled, budget=budget).is_spent == (len(spending) >= evaluations)
 
 
+def test_the_night_after_a_crash_is_not_active_time():
+    """A trial whose worker died is told void when somebody looks, which may be hours later."""
+    trials = [trial_of(0, took=2.0), trial_of(1, "void", began=2.0, took=40_000.0)]
+    night = account(*trials, trial_of(2, "waiting"), budget=Budget(seconds=60.0))
+    assert night.used.seconds == 2.0
+    assert not night.is_spent
+
+
 def test_without_a_limit_of_evaluations_nothing_is_beyond_it():
     assert not is_beyond(99, [trial_of(i) for i in range(99)], Budget(seconds=1.0))
 
@@ -74,7 +82,7 @@ def test_active_seconds_leave_out_the_nights():
         trial_of(3, began=3600, took=5),
         trial_of(4, "waiting"),
     )
-    assert found.now == pytest.approx(25.0)
+    assert found.now == pytest.approx(20.0)
 
 
 def test_a_failure_of_unknown_cost_is_charged_the_mean():

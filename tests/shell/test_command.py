@@ -81,6 +81,23 @@ def test_an_empty_command():
         Template(())
 
 
+def test_an_empty_group():
+    with pytest.raises(StudyError, match=r"the command has an empty group \[\]"):
+        Template(((), ("echo",)))
+
+
+def test_a_null_byte_is_no_argument():
+    with pytest.raises(CommandFailed, match=r"'echo' cannot be started: embedded null byte"):
+        command.run(["echo", "a\0b"])
+
+
+def test_a_time_out_beyond_what_the_clock_holds():
+    assert (
+        command.run([sys.executable, "-c", "import time; time.sleep(0.2)"], timeout=1e12).status
+        == 0
+    )
+
+
 def test_output_status_and_last_words():
     output = command.run(
         python("import sys; print(1); sys.stderr.write('x\\nno mesh\\n'); exit(3)")

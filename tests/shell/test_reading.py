@@ -18,6 +18,8 @@ NUMBER, LAST = Reading("number"), Reading("last number")
         ("1.5D+03", 1500.0),
         ("+7", 7.0),
         ("mass=12,", 12.0),
+        ("run-7 of 2024-11-20: -4.", -4.0),
+        ("mass = \u22123.5", -3.5),
     ],
 )
 def test_the_only_number(output, value):
@@ -30,7 +32,20 @@ def test_two_numbers_are_not_guessed():
     assert LAST.read("1\n2\n") == 2.0
 
 
-@pytest.mark.parametrize("output", ["", "no number here", "v1.2.3 x2 3kg"])
+@pytest.mark.parametrize("output", ["1,234,567.8", "mass -1,234", "x = 1,5 m", "2 12,345."])
+def test_commas_are_not_guessed(output):
+    with pytest.raises(Ambiguous, match=r"printed '.*,.*', which may be one number or several"):
+        LAST.read(output)
+    with pytest.raises(Ambiguous):
+        NUMBER.read(output)
+
+
+@pytest.mark.parametrize("output", ["0.5,1.5,2.5", "1, 2.5", "1,2,2.5", "1,234 2.5", "1,5; 2.5"])
+def test_a_line_of_numbers_with_commas_has_a_last_one(output):
+    assert LAST.read(output) == 2.5
+
+
+@pytest.mark.parametrize("output", ["", "no number here", "v1.2.3 x2 3kg", "2024-11-20", "x-3"])
 def test_no_number(output):
     with pytest.raises(TellError, match=r"printed no number"):
         NUMBER.read(output)

@@ -1,4 +1,4 @@
-"""The page and the example on BoTorch run as they stand."""
+"""The example on BoTorch, and the blocks of the pages that need PyTorch, run as they stand."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages import TORCH, python_blocks, run_python
+
 pytest.importorskip("torch")
 pytest.importorskip("botorch")
 
@@ -16,7 +18,6 @@ pytestmark = pytest.mark.torch
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/botorch_loop.py"
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/botorch.md").read_text("utf-8"), re.S)
 
 
 def run(script, cwd):
@@ -27,11 +28,9 @@ def run(script, cwd):
     return done.stdout
 
 
-@pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_each_block_of_the_page_runs(number, tmp_path):
-    script = tmp_path / "block.py"
-    script.write_text(BLOCKS[number], "utf-8")
-    run(script, tmp_path)
+@pytest.mark.parametrize("block", python_blocks(needing=TORCH), ids=str)
+def test_each_block_of_the_pages_runs(block, tmp_path):
+    run_python(block, tmp_path)
 
 
 def test_the_example_runs_and_finds_something(tmp_path):

@@ -52,7 +52,7 @@ class Account:
     goal: Direction
     trials: tuple[FrozenTrial, ...]  # that spend, by number
     unspent: tuple[FrozenTrial, ...]
-    now: float  # the active seconds when the account was drawn up, running trials included
+    now: float  # active seconds when it was drawn up, with running trials and without void ones
 
     @classmethod
     def of(
@@ -60,7 +60,8 @@ class Account:
     ) -> Account:
         spending = tuple(trial for trial in trials if spends(trial))
         unspent = tuple(trial for trial in trials if not spends(trial))
-        begun = [trial for trial in trials if trial.state != TrialState.WAITING]
+        # A void trial seemed to run until somebody saw that its worker was dead: a night, perhaps.
+        begun = [trial for trial in spending if trial.state != TrialState.WAITING]
         return cls(budget, goal, spending, unspent, Times.of(begun, now=datetime.now()).total)
 
     def of_state(self, *states: TrialState) -> list[FrozenTrial]:

@@ -34,6 +34,7 @@ GRACE = 5.0
 _LONGEST = 4_000_000
 # The end of an error output that is kept, in characters.
 _TAIL = 300
+_MOST_WAIT = threading.TIMEOUT_MAX  # centuries
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has the one only
 
 
@@ -44,8 +45,9 @@ class Template:
     arguments: tuple[Argument, ...]
 
     def __post_init__(self) -> None:
-        if not any(self.arguments):
-            raise StudyError("the command is empty. Give the program and its arguments.")
+        if not self.arguments or not all(self.arguments):
+            what = "has an empty group []" if any(self.arguments) else "is empty"
+            raise StudyError(f"the command {what}. Give the program and its arguments.")
         for name in self.names:
             if not name:
                 raise StudyError(
@@ -152,10 +154,11 @@ def run(
                 env={**os.environ, **(environment or {})},
                 **_apart(),
             )
-        except OSError as error:
-            raise not_startable(arguments[0], error.strerror or str(error)) from error
+        except (OSError, ValueError) as error:  # of a value: a null byte
+            reason = getattr(error, "strerror", None) or str(error)
+            raise not_startable(arguments[0], reason) from error
         overdue = threading.Event()
-        timer = threading.Timer(timeout or 0, _end_late, (process, overdue))
+        timer = threading.Timer(min(timeout or 0, _MOST_WAIT), _end_late, (process, overdue))
         timer.daemon = True
         if timeout is not None:
             timer.start()

@@ -26,7 +26,9 @@ from optuna.trial import FrozenTrial
 
 from headway.checkpoint import lock
 from headway.errors import StorageError
+from headway.optuna_trials import WHY
 
+AGAIN = "headway:again"  # the attribute of a trial that says whose point it repeats
 OWNER = "headway:owner"  # the attribute of a trial that says who runs it
 BY_HAND = "by hand"  # the owner of a trial that a person asked for
 BEATS = 6  # signs of life within the patience
@@ -168,7 +170,7 @@ class Orphans:
     def among(self, running: Sequence[FrozenTrial]) -> list[FrozenTrial]:
         """Those that have been bare for longer than the patience, as far as we have watched."""
         now = time.monotonic()
-        bare = {t._trial_id: t for t in running if not t.params and not t.user_attrs}
+        bare = {t._trial_id: t for t in running if is_bare(t)}
         self._since = {id: self._since.get(id, now) for id in bare}
         return [t for id, t in bare.items() if now - self._since[id] > self._patience]
 
@@ -176,6 +178,11 @@ class Orphans:
 def is_run(trial: FrozenTrial) -> bool:
     """Whether a process of ours runs the trial, and not a person or another program."""
     return bool(trial.user_attrs.get(OWNER, BY_HAND) != BY_HAND)
+
+
+def is_bare(trial: FrozenTrial) -> bool:
+    """Whether it has what making a trial gives it, and no more: no owner and no parameters."""
+    return not trial.params and trial.user_attrs.keys() <= {WHY, AGAIN}
 
 
 def is_storage_error(error: Exception) -> bool:

@@ -77,7 +77,7 @@ class Open:
 
 def place_of(file: Path | None, storage: str | None, name: str | None) -> Place:
     """Which study is meant: a study file, a journal, or a storage and a name."""
-    if file is None and name is None and DEFAULT.exists():
+    if file is None and (name is None or storage is None) and DEFAULT.exists():
         file = DEFAULT
     if file is None and storage is None:
         raise StudyError(

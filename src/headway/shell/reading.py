@@ -18,11 +18,16 @@ from headway.errors import StudyError, TellError
 
 Kind = Literal["number", "last number", "regex", "json"]
 
-# A number that stands by itself: not the 2 of "x2" or "2-D", nor a part of "1.2.3". Fortran writes
-# exponents with a D.
+# A number that stands by itself: not the 2 of "x2", "x-2" or "2-D", nor a part of "1.2.3" or of a
+# date. Fortran writes exponents with a D, and typographers a minus of their own.
 _NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?|nan|inf(?:inity)?)(?!\w|\.\d|-\w)",
+    r"(?<![\w.])(?<!\w[-+\u2212])[-+\u2212]?"
+    r"(?:(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?|nan|inf(?:inity)?)(?!\w|\.\d|-\w)",
     re.IGNORECASE,
+)
+# Whole numbers with commas between may be one number, of thousands or of decimals, or several.
+_COMMAS = re.compile(
+    r"(?<![\w.,])[-+\u2212]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+,\d+)(?![\w,]|\.\d)"
 )
 _SHOWN = 120
 
@@ -84,7 +89,8 @@ class Reading:
                     f"regex = {self.pattern!r} matches nothing in the output{_shown(output)}"
                 )
             return matches[-1][matches[-1].re.groups]
-        found = _NUMBER.findall(output)
+        matches = list(_NUMBER.finditer(output))
+        found = [match[0] for match in matches]
         if not found:
             raise TellError(f"the command printed no number{_shown(output)}")
         if self.kind == "number" and len(found) > 1:
@@ -92,6 +98,12 @@ class Reading:
                 f"the command printed {len(found)} numbers where one was expected "
                 f"({', '.join(found[:5])}{', ...' if len(found) > 5 else ''}). Print one, or set "
                 f'"last number", a regex or a JSON key in the study file'
+            )
+        commas = [m for m in _COMMAS.finditer(output) if m.end() == matches[-1].end()]
+        if commas:
+            raise Ambiguous(
+                f"the command printed {commas[0][0]!r}, which may be one number or several. Print "
+                f"it without commas, or set a regex or a JSON key in the study file"
             )
         return found[-1]
 
@@ -102,7 +114,7 @@ class Reading:
 def _float(text: Any) -> float:
     if isinstance(text, str):
         try:
-            return float(re.sub("[dD](?=[-+]?[0-9])", "e", text.strip()))
+            return float(re.sub("[dD](?=[-+]?[0-9])", "e", text.strip()).replace("\u2212", "-"))
         except ValueError:
             pass
     elif isinstance(text, int | float) and not isinstance(text, bool):

@@ -18,9 +18,8 @@ from headway.optuna_trials import COST, ERROR, OVER, WHY
 from headway.outcome import Outcome
 from headway.parameters import Categorical, Integer, Ordinal, Parameter, Real
 from headway.shell.accounts import LIMITS
+from headway.shell.liveness import AGAIN
 from headway.space import Space
-
-AGAIN = "headway:again"  # user attribute: the number of the trial whose point this one repeats
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from headway.outcome import Outcome
 from headway.shell import command
 from headway.shell.accounts import OVER_BUDGET, Account, is_beyond
 from headway.shell.command import Stop
-from headway.shell.liveness import OWNER, Liveness, Orphans, is_run, is_storage_error
+from headway.shell.liveness import OWNER, Liveness, Orphans, is_bare, is_run, is_storage_error
 from headway.shell.reading import Ambiguous
 from headway.shell.storage import Storage
 from headway.shell.telling import Failure, claim, close, repeat, repeats, suggest, tell
@@ -279,7 +279,9 @@ class Worker:
             lost = self._patiently(lambda: self.liveness.lost(self.study._study_id, others))
             lost, reason = [*lost, *self._orphans.among(others)], "its worker died"
         for trial in lost:
-            if self._give_back(trial._trial_id, trial.number, trial.params, reason):
+            # One that was queued and has not come to its parameters has them fixed.
+            params = trial.params or trial.system_attrs.get("fixed_params", {})
+            if self._give_back(trial._trial_id, trial.number, params, reason):
                 self.observer.noted(f"trial {trial.number} is evaluated again: {reason}")
 
     def _give_back(self, id: int, number: int, params: Mapping[str, Any], reason: str) -> bool:
@@ -307,7 +309,7 @@ class Worker:
         account = self._look()
         if not self.setting.waits or account.is_overdrawn:
             return False
-        return any(is_run(t) or not t.user_attrs for t in account.running) or (
+        return any(is_run(t) or is_bare(t) for t in account.running) or (
             bool(account.waiting) or not account.is_spent
         )
 

@@ -36,7 +36,9 @@ logger = logging.getLogger("headway")
 _ROUNDS, _STEPS = 2, 40
 _WARM_STEPS = 20
 # More multiplications a step than n^2 c = this cost a second a fit.
-_LARGEST = 5e5
+_LARGEST = 2e5
+# Up to here every fifth fit climbs from the axes again; with more points that, too, costs a second.
+_FRESH = 100
 _STALL = 1e-3
 _ENTRY = 0.5  # natural length of an entry of G
 _REACH = 50.0
@@ -110,8 +112,13 @@ def maximise(
     found = [_climbed(turned, *start, rounds, steps) for start in starts]
     A, tail, value = max(found, key=lambda end: end[2])
     _, singular, right = np.linalg.svd(A)
-    price = _price(len(turned.base.z), len(A))
-    return singular[:, None] * right, tail, value - price
+    # Within the bounds of length-scales: a metric without them explains noise by its own points.
+    low, high = np.exp(turned.base.bounds()[0])
+    held = np.clip(singular, 1.0 / high, 1.0 / low)
+    A = held[:, None] * right
+    if np.any(held != singular):
+        value = turned.value(A, tail)[0]
+    return A, tail, value - _price(len(turned.base.z), len(A))
 
 
 def _climbed(
@@ -168,7 +175,7 @@ def fit_turned(
     turned, c = Turned.of(base, F, groups), numbers(groups)
     tail, lengthscales = _tail(warm, base, groups), np.array(warm.lengthscales)
     starts = [(np.array(warm.metric), tail)] if warm.metric else []
-    if thorough or not starts:
+    if (thorough and len(F) <= _FRESH) or not starts:
         try:
             steep = _straight_gp(base, F, groups, warm).predict_with_gradient(F, c)[2]
         except NotPositiveDefinite as error:
