@@ -51,7 +51,7 @@ def test_the_beam(desk):
     assert sum(trial["state"] == "failed" for trial in trials) >= 1
     assert "element 1733 is inverted" in done.err
     best = desk.call("best", "--json").json
-    assert best["value"] < 10.5 and all(c <= 0 for c in best["constraints"].values())
+    assert best["value"] < 11.0 and all(c <= 0 for c in best["constraints"].values())
     # Aluminium on the limit of deflection; most random points weigh twice that or do not hold.
     assert best["params"]["alloy"] == "aluminium"
     assert load(path).noise == 0

@@ -140,7 +140,7 @@ def test_axes_that_are_right_are_left_alone():
 def test_many_angles_need_many_points():
     """The price of the angles grows with their number, and with few points outweighs all gain."""
     assert is_worth_trying(10, (0, 1)) and not is_worth_trying(10, (0, 1, 2, 3, 4, 5))
-    assert is_worth_trying(150, tuple(range(10))) and not is_worth_trying(400, tuple(range(10)))
+    assert is_worth_trying(120, tuple(range(10))) and not is_worth_trying(400, tuple(range(10)))
     assert not is_worth_trying(100, (0,)) and not is_worth_trying(100, (0, 1, 1, 1))
     state = fitted(made(12, 6, axes=rotation(6))).state
     assert not state["turned"]
