@@ -81,7 +81,7 @@ def _rows(policy: Policy, steps: list[Step]) -> list[_Row]:
         name = (
             "radius of the local term, share of the ranges"
             if policy.local == "belief"
-            else "side of the box, in length-scales"
+            else "side of the box, share of the ranges"
         )
         rows.append(_Row(name, sizes, log=True, line=True))
     far = [(trial, max(value, _LEAST)) for trial, value in _noted(steps, "distance")]
