@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from headway.closeup import Closeup, _left_out, close_up
+from headway.parameters import Categorical
 from headway.policy import Policy
 from headway.proposal import CLOSE, GREEDY
 from headway.scoring import greedy_score
@@ -196,3 +197,20 @@ def test_a_run_goes_on_where_the_digits_of_one_model_end():
         assert (CLOSE in decided) == closer
         assert GREEDY in decided
     assert ends[True] < 1e-3 * ends[False]
+
+
+def test_a_closer_look_stays_with_the_best_points_categories():
+    """Its model knows one alloy; of another it would promise its own mean."""
+    space = Space.of({"h": (10.0, 80.0), "a": Categorical(["steel", "aluminium"])})
+
+    def mass(z):
+        return (10.0 + 70.0 * z[0]) * (7.8 if z[1] == 0 else 2.7)
+
+    for seed in (2, 6):
+        run = Run(space, 40, DEFAULT, QUIET, seed=seed, design=3)
+        for _ in range(40):
+            trial, z = run.ask()
+            looked = any("closer look" in note for note in run.last.why.notes)
+            best = run.Z[int(np.argmin(run.y))] if looked else z
+            assert z[1] == best[1]
+            run.tell(trial, mass(z))

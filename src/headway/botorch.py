@@ -356,7 +356,8 @@ def nearness_of(
     posterior_transform: Any = None,
     seed: int | None = None,
 ) -> Nearness:
-    """The annealed belief about the best point, as `Policy.default()` has it.
+    """The annealed belief about the best point, as `Policy(local="belief")` has it, on a linear
+    schedule.
 
     tau: the share of the budget used after the initial design, in [0, 1]. size: of the precision at
     tau = 0 and tau = 1, as in `Policy`. The best point is the told one with the best posterior
@@ -377,7 +378,7 @@ def nearness_of(
     shape = belief.shape(
         centre[scene.columns], np.arange(len(scene.columns)), np.minimum(scene.lengthscales, 1.0)
     )
-    s = Policy(local="belief", size=size).annealed_size(share)
+    s = Policy(local="belief", schedule="linear", size=size).annealed_size(share)
     precision = s * np.linalg.inv(shape)
     return Nearness(bounds, centre, precision, columns=scene.columns, belief=belief)
 

@@ -10,8 +10,8 @@ is smooth there. The m nearest points have smaller units. Their model is fitted 
 m = n / 2, n / 4, ... down to |E|, and that one is taken, the model of all points included, which
 predicts the values of E best when each is left out (Rasmussen and Williams 2006, eqs. 5.10 to 5.12,
 with the log Jacobian of the warp: the models see different units). The search stays in a Gaussian
-of standard deviation r / 2 in w, where the model's points are; a new point there is a nearest one
-next time, so no error of this model is made twice.
+of standard deviation r / 2 in w, where the model's points are, and to the best point's categories;
+a new point there is a nearest one next time, so no error of this model is made twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from headway.acquisition.local import Nearness
+from headway.acquisition.local import Nearness, SameChoices
 from headway.arrays import Array, Ints
 from headway.history import Facts
 from headway.policy import Policy
@@ -46,7 +46,7 @@ class Closeup:
     """The situation as a model has it, and where that model holds."""
 
     situation: Situation
-    term: Nearness | None = None
+    term: SameChoices | None = None
     box: tuple[Array, Array] | None = None  # (d,) low and high, around the Gaussian
     gap: float = 1e-6  # nearer than this to a told point (in the cube) a new one teaches nothing
 
@@ -58,7 +58,10 @@ class Closeup:
         return replace(search, metric=metric).within(self.box)
 
     def is_new(self, z: Array) -> bool:  # (d,)
-        """Whether a greedy point would teach anything: it is no near-copy of a taken one."""
+        """Whether a greedy point teaches anything: the model holds there, and it is no near-copy
+        of a taken one."""
+        if self.term is not None and not self.term.hold(z[None])[0]:
+            return False
         return float(np.min(np.max(np.abs(self.situation.taken - z), axis=1))) >= self.gap
 
 
@@ -167,6 +170,7 @@ def _in_space(local: Model, F: Array, A: Array, groups: tuple[int, ...], model: 
 def _of(facts: Facts, situation: Situation, local: Model, A: Array) -> Closeup:
     space, centre = situation.space, situation.centre
     Fp, columns = space.embed(facts.Zp), np.array(space.number_columns, dtype=np.intp)
+    choices = np.setdiff1d(np.arange(space.d), columns)
     nearest = local.gp.kernel.squared_distances(space.embed(centre[None]), local.gp.F)[0]
     best = float(np.min(local.gp.z[nearest == np.min(nearest)]))
     best = min(best, *believed_values(local, situation.constraints, Fp))
@@ -176,7 +180,7 @@ def _of(facts: Facts, situation: Situation, local: Model, A: Array) -> Closeup:
     half[columns] = 2.0 * np.sqrt(np.diagonal(np.linalg.inv(precision)))
     return Closeup(
         replace(situation, objective=local.believing(Fp), best=best),
-        Nearness(space, centre, columns, precision),
+        SameChoices(Nearness(space, centre, columns, precision), centre, choices),
         (np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)),
         _SHORTEST,
     )

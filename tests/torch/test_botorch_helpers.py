@@ -142,7 +142,7 @@ def test_nearness_has_the_shape_of_the_belief_and_the_size_of_the_budget(scene, 
         best = int(model.posterior(X).mean.argmax())
     np.testing.assert_allclose(near.offset.origin.numpy(), Z[best])
     shape = near.belief.shape(Z[best], np.arange(D), SCALES)
-    size = Policy.default().annealed_size(tau)
+    size = Policy(local="belief", schedule="linear").annealed_size(tau)
     np.testing.assert_allclose(near.precision.numpy(), size * np.linalg.inv(shape), rtol=1e-6)
     wider = nearness_of(model, X, BOUNDS, tau=tau, size=(1.0, 10.0), seed=0)
     assert torch.linalg.det(wider.precision) < torch.linalg.det(near.precision)

@@ -22,6 +22,9 @@ import numpy as np
 from headway.arrays import Array, Bools, Ints
 from headway.space import Space
 
+# Below any log-acquisition that floats hold, and still a number.
+_OUT = -1e12
+
 
 class LocalTerm(Protocol):
     def __call__(self, Z: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
@@ -50,6 +53,23 @@ class Nearness:
         gradient = np.zeros_like(Z)
         gradient[:, self.columns] = np.where(both, -pull, 0.0)
         return value, gradient
+
+
+@dataclass(frozen=True, slots=True)
+class SameChoices:
+    """A local term where the categories are the centre's; elsewhere out of the question."""
+
+    term: LocalTerm
+    centre: Array  # (d,)
+    columns: Ints  # (b,) category columns
+
+    def __call__(self, Z: Array) -> tuple[Array, Array]:
+        value, gradient = self.term(Z)
+        return np.where(self.hold(Z), value, _OUT), gradient
+
+    def hold(self, Z: Array) -> Bools:  # (m, d) -> (m,)
+        """Which points have the centre's categories."""
+        return np.asarray(np.all(Z[:, self.columns] == self.centre[self.columns], axis=1))
 
 
 @dataclass(frozen=True, slots=True)
