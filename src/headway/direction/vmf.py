@@ -206,7 +206,7 @@ def concentration_of_gap(gap: float, d: int) -> float:
         raise InvalidInput(f"gap = {gap!r}: 1 minus a mean length lies in (0, 1].")
     if d == 1:
         return 0.5 * math.log((2.0 - gap) / gap)
-    if gap > 1e-5:
+    if gap > 3e-6:  # below, what follows errs by less than rounding of R does
         return _newton(1.0 - gap, d)
     # kappa / (a + sqrt(a (a + 1) + kappa^2)), a = (d - 1)/2, equals A_d up to O((d/kappa)^3)
     # (Amos 1974 has bounds of this form); solved for kappa, it errs by O(gap^2) relatively.
