@@ -3,7 +3,7 @@
     python examples/optuna_study.py
 
 Which kernel a kernel ridge regression has decides which parameters there are; the study learns that
-from its trials. Needs `pip install "headway[optuna,sklearn]"`.
+from its trials. Needs `pip install ".[optuna,sklearn]"`.
 """
 
 from __future__ import annotations

@@ -92,6 +92,58 @@ def test_every_key():
     assert study.input({"x": 1.0}) == '{"x": 1.0}'
 
 
+HEATED = """\
+budget = 9
+command = COMMAND
+
+[parameters]
+alloy = {choices = ["steel", "alu"]}
+temper = {low = 1.0, high = 2.0, when = {alloy = "alu"}}
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        '"sim --temper {temper} --alloy {alloy}"',
+        '"sim -t {temper}C --alloy {alloy}"',
+        '["sim", "--alloy", "{alloy}", "--temper", "{temper}"]',
+        '["sim", "{alloy}", "--temper", ["{temper}"]]',
+        '["sim", ["-a", "{alloy}", "--set"], "temper={temper}"]',
+    ],
+)
+def test_an_option_that_would_stay_without_its_value_is_refused(command):
+    message = refusal(HEATED.replace("COMMAND", command))
+    assert re.match(
+        r"study.toml, line 2, command: 'temper' does not exist in every trial \(it has `when`\): "
+        r"where it is left out, '(--temper|-t|--set)' would stay without its value '.*temper",
+        message,
+    )
+    written = message.partition("Write command = ")[2]
+    study = read(HEATED.replace("COMMAND", written))  # the way out is one
+    without = study.arguments({"alloy": "steel"}, 0)
+    assert not {"--temper", "-t", "--set"} & set(without)
+    assert "1.5" in " ".join(study.arguments({"alloy": "alu", "temper": 1.5}, 0))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        '"sim {alloy} --temper={temper}"',
+        '"sim -v --temper={temper} --alloy {alloy}"',
+        '"sim --alloy {alloy} {temper}"',
+        '"sim --alloy={alloy} {temper}"',
+        '"sim {alloy} -5 {temper}"',
+        '"sim {alloy} -- {temper}"',
+        '["sim", "{alloy}", ["--temper", "{temper}"]]',
+        '["sim", "-v", ["--temper", "{temper}"], "{alloy}"]',
+    ],
+)
+def test_an_option_that_goes_with_its_value_is_not_refused(command):
+    study = read(HEATED.replace("COMMAND", command))
+    assert "--temper" not in study.arguments({"alloy": "steel"}, 0)
+
+
 def test_what_goes_into_the_storage_comes_back_and_holds_no_address():
     study = read(FULL)
     assert "storage" not in study.data

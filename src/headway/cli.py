@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand
 
 import headway
 from headway.errors import (
@@ -218,7 +219,23 @@ def ask(
     say(asked if as_json else "\n".join(bench.shown(entry) for entry in asked))
 
 
-@app.command()
+class _Measured(TyperCommand):
+    """A command whose arguments may be negative numbers, which look like options."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        ctx.ignore_unknown_options = any(map(_is_negative, args))
+        return super().parse_args(ctx, args)
+
+
+def _is_negative(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.startswith("-")
+
+
+@app.command(cls=_Measured)
 @guarded
 def tell(
     study: Annotated[Path, typer.Argument(help="Study file or journal.", metavar="STUDY")],
@@ -245,7 +262,7 @@ def tell(
     * `headway tell study.toml 3 1.25 -c stress=180 --cost 2`
     * `headway tell study.toml 3 --failed "the glue did not hold"`
     * `headway tell study.toml 3 --cancel`
-    * `headway tell study.toml 3 -- -1.25`: a negative value comes after `--`
+    * `headway tell study.toml 3 -1.25`
     """
     from headway.shell import bench, places
 

@@ -223,6 +223,8 @@ def _command(table: Table, space: Space) -> tuple[Template | None, Literal["noth
     with table.at("command"):
         template = Template(split(given))
         template.check(space.names, all_used=stdin == "nothing")
+        pairs = zip(space.names, space.parameters, strict=True)
+        template.check_flags(name for name, parameter in pairs if parameter.when is not None)
     return template, stdin
 
 

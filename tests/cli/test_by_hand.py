@@ -34,6 +34,21 @@ def test_ask_and_tell(lab):
     assert lab.call("best", "--json").json["value"] == 0.75
 
 
+@pytest.mark.parametrize("value", ["-5", "-1.25", "-2e-3"])
+def test_a_negative_value_needs_nothing(lab, value):
+    lab.call("ask")
+    assert lab.call("tell", "study.toml", "0", value).code == 0
+    assert lab.call("best", "--json").json["value"] == float(value)
+
+
+@pytest.mark.parametrize("words", [["--faild"], ["-5", "--faild"], ["-inf"]])
+def test_other_words_with_a_dash_are_still_refused(lab, words):
+    lab.call("ask")
+    done = lab.call("tell", "study.toml", "0", *words)
+    assert done.code in (2, 3) and words[-1] in done.err
+    assert lab.states() == ["running"]
+
+
 def test_nothing_is_left_to_ask_for(lab):
     lab.call("ask", "-n", "3")
     done = lab.call("ask", "--json")

@@ -12,6 +12,7 @@ import optuna
 import pytest
 from rich.console import Console
 
+from headway.budget import Budget
 from headway.outcome import Outcome
 from headway.shell.accounts import Account
 from headway.shell.console import Lines, Picture, brief, line_of
@@ -68,6 +69,28 @@ def test_the_picture_says_best_budget_and_what_runs_and_why():
     assert "trial 2  1 min 05 s  x=0.25 alloy=[red]steel[/]   initial design" in text
 
 
+def idle(study, *mine, budget=3):
+    """What the picture says while no command of this worker runs."""
+    view, console, stream = picture()
+    for job in mine:
+        view.begun(job)
+    account = Account.of(study.get_trials(), budget=Budget(evaluations=budget), goal="minimize")
+    console.print(view._draw(account, []))
+    return stream.getvalue()
+
+
+def test_a_worker_waits_for_others_only_if_others_run():
+    study = optuna.create_study()
+    assert "choosing the next point" in idle(study) and "waiting" not in idle(study)
+    jobs = [job_of(study), job_of(study)]
+    assert "choosing the next point" in idle(study, *jobs)
+    text = idle(study, *jobs, budget=2)  # drawn up before our own last trial was told
+    assert "waiting" not in text and "choosing" not in text
+    assert "waiting for the other workers' trials" in idle(study, jobs[0], budget=2)
+    study.tell(1, 2.0)
+    assert "waiting" not in idle(study, jobs[0], budget=2)
+
+
 def test_before_the_first_value():
     text = drawn()
     assert "best  no value yet" in text and "left" not in text
@@ -120,6 +143,7 @@ def test_on_a_real_terminal(desk):
     os.close(terminal)
     text = shown.decode()
     assert "evaluations (1 of them still running)" in text  # drawn while it ran
+    assert "other workers" not in text  # there are none
     assert "\x1b[?25l" in text and text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # cursor
     last = text[text.rindex("\x1b[?25h") :]
     assert "The budget is spent: 3 of 3 evaluations." in last and "headway report" in last

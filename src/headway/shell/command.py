@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import string
@@ -77,6 +78,26 @@ class Template:
                 f'value. Add {{{unused[0]}}} to the command, or stdin = "json", or remove the '
                 f"parameter."
             )
+
+    def check_flags(self, conditional: Iterable[str]) -> None:
+        """Refuse an option whose value is left out without it, where a parameter is inactive."""
+        absent, arguments = set(conditional), list(self.arguments)
+        torn = None
+        for i in range(len(arguments) - 1, 0, -1):
+            flag, value = arguments[i - 1], arguments[i]
+            missing = absent.intersection(_fields(value[0])).difference(*map(_fields, flag))
+            if missing and _awaits_value(flag[-1]) and not _is_option(value[0]):
+                torn = (flag[-1], value[0], min(missing))
+                arguments[i - 1 : i + 1] = [(*flag, *value)]
+        if torn is None:
+            return
+        option, text, name = torn
+        whole = [part[0] if len(part) == 1 else part for part in arguments]
+        raise StudyError(
+            f"{name!r} does not exist in every trial (it has `when`): where it is left out, "
+            f"{option!r} would stay without its value {text!r}. Allowed: both in a list within a "
+            f"list, which go together. Write command = {json.dumps(whole, ensure_ascii=False)}"
+        )
 
     def fill(self, params: Mapping[str, Any], number: int) -> list[str]:
         """The arguments of one trial."""
@@ -217,6 +238,15 @@ def not_startable(program: str, reason: str) -> CommandFailed:
 def as_text(value: object) -> str:
     """A value as a command sees it: numbers with all their digits, true and false in lower case."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _is_option(text: str) -> bool:
+    return re.match(r"--?[A-Za-z_]", text) is not None
+
+
+def _awaits_value(text: str) -> bool:
+    """Whether the next argument may be this one's value: `--temper`, but not `--temper=3`."""
+    return _is_option(text) and "=" not in text
 
 
 def _fields(text: str) -> list[str]:

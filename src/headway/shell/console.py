@@ -38,6 +38,7 @@ class Picture:
         self._console, self._definition = console, definition
         self._best: FrozenTrial | None = None
         self._account: Account | None = None
+        self._begun: set[int] = set()  # the numbers of our own trials
         self._drawn = 0.0  # when the account was drawn up
         self._live = Live(console=console, refresh_per_second=4, transient=True)
 
@@ -50,6 +51,7 @@ class Picture:
 
     def begun(self, job: Job) -> None:
         """It appears with the next tick."""
+        self._begun.add(job.number)
 
     def told(self, job: Job, result: Outcome | Failure) -> None:
         self._live.console.print(line_of(job, result, self._definition), highlight=False)
@@ -88,10 +90,18 @@ class Picture:
             rows.add_row(f"trial {job.number}", _clock(time.monotonic() - job.began), text)
         if len(jobs) > _ROWS:
             rows.add_row("", "", f"and {len(jobs) - _ROWS} more")
-        if not jobs:
-            rows.add_row("", "", Text("waiting for the other workers' trials", style="dim"))
+        if not jobs and (idle := self._idle(account)):
+            rows.add_row("", "", Text(idle, style="dim"))
         found.no_wrap, found.overflow = True, "ellipsis"
         return Group(Text(""), head, found, bar, rows)
+
+    def _idle(self, account: Account) -> str:
+        """What goes on while no command of ours runs."""
+        if not account.is_spent:
+            return "choosing the next point"
+        # The account may be older than the end of our own last trial.
+        others = any(trial.number not in self._begun for trial in account.running)
+        return "waiting for the other workers' trials" if others else ""
 
     def _ledger(self, account: Account) -> Text:
         parts = [account.describe()]
