@@ -9,6 +9,8 @@ records. In both the value keeps the user's sign; `facts` turns it.
     {"event": "known", "id", "t", "params", and the fields of told, or "error" for a failure}
     {"event": "budget", "t", "budget"}
 
+An opening event may bring "number": how the trial is called where it came from, if not by its id.
+
 t is in active seconds. Absent fields are None. Ids count from 0 in the order of asking.
 Shapes: n finished and known trials, p running ones, d parameters, k constraints.
 """
@@ -55,6 +57,12 @@ class Record:
     why: Any = None
     state: Mapping[str, Any] | None = None
     ended_at: float | None = None
+    given_number: int | None = None  # where it came from, if that is not the id
+
+    @property
+    def number(self) -> int:
+        """The trial's number for its user: the id, or Optuna's number."""
+        return self.id if self.given_number is None else self.given_number
 
     @property
     def params(self) -> dict[str, Any]:
@@ -255,6 +263,7 @@ def _opened(
         asked_at=float(event["t"]),
         why=why,
         state=event.get("state"),
+        given_number=event.get("number"),
     )
     return _closed(record, event) if record.source == "known" else record
 

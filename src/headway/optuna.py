@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
-from time import monotonic, sleep
+from time import sleep
 from typing import Any, Literal
 from zlib import crc32
 
@@ -38,11 +38,10 @@ from headway.arrays import keyed_rng
 from headway.budget import Budget
 from headway.errors import BudgetError, BudgetSpent, SpaceExhausted, TellError
 from headway.optimizer import Optimizer
-from headway.optuna_replay import largest, replayed
+from headway.optuna_replay import largest, replayed, void_of
 from headway.optuna_space import Group, distributions_of, group_of, unknown_of
 from headway.optuna_study import (
     POLL,
-    SETTLING,
     is_settled,
     refuse,
     require_one_objective,
@@ -52,6 +51,7 @@ from headway.optuna_study import (
 from headway.optuna_trials import (
     ASKED,
     COST,
+    PROPOSING,
     WHY,
     Encoded,
     Memory,
@@ -171,11 +171,11 @@ class HeadwaySampler(BaseSampler):
         fixed = trial.system_attrs.get("fixed_params", {})
         if not search_space or search_space.keys() <= fixed.keys():
             return {}
-        deadline = monotonic() + SETTLING
+        study._storage.set_trial_system_attr(trial._trial_id, PROPOSING, True)
         while True:
             with self._lock:  # threads of one process see each other's points
                 trials = trials_of(study)
-                if monotonic() >= deadline or is_settled(trials, before=trial):
+                if is_settled(trials, before=trial):
                     return self._sampled(study, trial, trials, search_space)
             sleep(POLL)
 
@@ -365,9 +365,10 @@ def optimizer_of(
 
     Settings that are not given are those of the study's HeadwaySampler, or else the defaults; the
     budget then is the trials there are. Without a space the largest group of parameters that are
-    modelled together is taken, and a warning names what is left out. Trials without all of its
-    parameters are left out too, so that ids may lag behind trial numbers. Values of pruned trials
-    are as the sampler learns them. Reasons are there where HeadwaySampler proposed the trial.
+    modelled together is taken, and a warning names what is left out. A trial that spends nothing
+    is a cancelled record. Ids are trial numbers, but for those after a trial without all of the
+    parameters, which is left out: `Record.number` is the trial's number always. Values of pruned
+    trials are as the sampler learns them. Reasons are there where HeadwaySampler proposed.
     """
     require_one_objective(study)
     sampler = study.sampler if isinstance(study.sampler, HeadwaySampler) else None
@@ -388,4 +389,5 @@ def optimizer_of(
     group = largest(study.study_name, trials) if given is None else group_of(given)
     minimize = study.direction != StudyDirection.MAXIMIZE
     reading = Reading.of(trials, own.budget, minimize=minimize, timed=True)
-    return replayed(reading, group, own.budget, own.settings(group.space.d))
+    void = void_of(trials, reading.trials)
+    return replayed(reading, group, own.budget, own.settings(group.space.d), void=void)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -47,16 +48,32 @@ def largest(name: str, trials: Sequence[FrozenTrial]) -> Group:
     return groups[0]
 
 
-def replayed(reading: Reading, group: Group, budget: Budget, settings: Settings) -> Optimizer:
-    """An optimizer with the events that the trials stand for."""
+def void_of(trials: Sequence[FrozenTrial], known: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """The trials that have ended and spent nothing: none of those that are known to count."""
+    counted = {trial.number for trial in known}
+    return [t for t in trials if t.state != TrialState.WAITING and t.number not in counted]
+
+
+def replayed(
+    reading: Reading,
+    group: Group,
+    budget: Budget,
+    settings: Settings,
+    *,
+    void: Sequence[FrozenTrial] = (),
+) -> Optimizer:
+    """An optimizer with the events that the trials stand for; those that are void are cancelled."""
     encoded, key = Encoded(group), key_of(group, settings)
     rows: list[tuple[FrozenTrial, Record, dict[str, Any]]] = []
-    for trial in reading.trials:
+    spent_nothing = {trial.number for trial in void}
+    for trial in sorted([*reading.trials, *void], key=lambda trial: trial.number):
         asked = asked_of(trial, key)
-        params = encoded.values(trial, asked)
+        cancelled = trial.number in spent_nothing
+        params = encoded.values(trial, asked, begun=cancelled or trial.state == TrialState.RUNNING)
         if params is not None:
             z = tuple(group.space.encode(params).tolist())
-            rows.append((trial, record_of(reading, trial, len(rows), z, asked), params))
+            record = record_of(reading, trial, len(rows), z, asked)
+            rows.append((trial, _cancelled(record) if cancelled else record, params))
     others = [params for _, record, params in rows if record.source == "x0"]
     if budget.evaluations is not None and len(others) > budget.evaluations:
         raise BudgetError(
@@ -78,6 +95,20 @@ def replayed(reading: Reading, group: Group, budget: Budget, settings: Settings)
     return optimizer
 
 
+def _cancelled(record: Record) -> Record:
+    """The record of a trial that was given back; the study's sampler reads nothing off it."""
+    return replace(
+        record,
+        status="cancelled",
+        source="asked",
+        value=None,
+        constraints=(),
+        cost=None,
+        error=None,
+        state=None,
+    )
+
+
 def _events(rows: Sequence[tuple[FrozenTrial, Record, dict[str, Any]]]) -> list[Event]:
     """What was asked by id, and in between what had ended by then."""
     events: list[Event] = []
@@ -97,11 +128,13 @@ def _events(rows: Sequence[tuple[FrozenTrial, Record, dict[str, Any]]]) -> list[
             "t": record.asked_at,
             "params": params,
         }
+        if trial.number != record.id:
+            opened["number"] = trial.number
         if record.source == "x0":
             opened["index"], index = index, index + 1
             if "fixed_params" in trial.system_attrs:
                 opened["why"] = Why("enqueued").to_json()
-        else:
+        elif ASKED in trial.system_attrs:
             opened["why"] = trial.system_attrs[ASKED]["groups"][0]["why"]
             if record.state:
                 opened["state"] = record.state

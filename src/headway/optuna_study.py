@@ -9,11 +9,15 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from headway.errors import BudgetError, BudgetSpent, SettingError
-from headway.optuna_trials import ASKED, ERROR, OVER
+from headway.optuna_trials import ASKED, ERROR, OVER, PROPOSING
 
-# A proposal takes some hundredths of a second; when 32 processes begin at once, the last waits this
-# long. An objective that loads its data before it asks for parameters costs the others no more.
-SETTLING = 2.0
+# A trial may be made long before its parameters are asked for: an objective that loads its data
+# first costs the others no more than this.
+SETTLING = timedelta(seconds=2)
+# One that is being proposed for (it says so) is waited for longer: on a busy machine a proposal of
+# hundredths of a second takes many seconds. Only a process that died costs the others all of it.
+PATIENCE = timedelta(seconds=30)
+TURN = timedelta(seconds=2)  # more for each trial before it: they do not all give up at once
 POLL = 0.01
 
 
@@ -25,9 +29,21 @@ def trials_of(study: Study) -> list[FrozenTrial]:
 def is_settled(trials: Iterable[FrozenTrial], *, before: FrozenTrial) -> bool:
     """Whether the points of all earlier trials are known, so that they count as pending.
 
-    Where one has just begun in another process, its point will be there in a moment.
+    Where one has just begun in another process, its point will be there in a moment. Those that
+    waited with this one for a process that died take turns.
     """
-    return not any(trial.number < before.number and _is_unsettled(trial) for trial in trials)
+    now, turns = datetime.now(), 0
+    for trial in sorted(trials, key=lambda trial: trial.number):
+        if trial.number >= before.number:
+            break
+        if not _is_bare(trial) or trial.datetime_start is None:
+            continue
+        age = abs(now - trial.datetime_start)
+        limit = PATIENCE if _is_proposed_for(trial) else SETTLING
+        if age < limit + turns * TURN:
+            return False
+        turns += age < 2 * limit
+    return True
 
 
 def stop(study: Study) -> bool:
@@ -55,13 +71,14 @@ def require_one_objective(study: Study) -> None:
         )
 
 
-def _is_unsettled(trial: FrozenTrial) -> bool:
-    """Whether the trial has just begun, and nobody can know its point yet."""
-    began = trial.datetime_start
+def _is_bare(trial: FrozenTrial) -> bool:
+    """Whether the trial has begun, and nobody can know its point yet."""
     return (
-        trial.state == TrialState.RUNNING
-        and began is not None
-        and abs(datetime.now() - began) < timedelta(seconds=SETTLING)
-        and ASKED not in trial.system_attrs
-        and not trial.params
+        trial.state == TrialState.RUNNING and ASKED not in trial.system_attrs and not trial.params
     )
+
+
+def _is_proposed_for(trial: FrozenTrial) -> bool:
+    """Whether its process computes a point, or will at once: that is so on the command line."""
+    marked = any(name.startswith("headway:") for name in trial.user_attrs)
+    return PROPOSING in trial.system_attrs or marked

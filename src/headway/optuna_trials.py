@@ -31,6 +31,7 @@ from headway.proposal import Settings
 
 ASKED = "headway:asked"  # system attribute
 OVER = "headway:over_budget"  # system attribute: failed before it began, and spends nothing
+PROPOSING = "headway:proposing"  # system attribute: its process computes a point, or waits to
 COST = "cost"  # user attribute: what the trial used of Budget(cost=)
 ERROR = "error"  # user attribute: why a trial failed
 WHY = "why"  # user attribute: why this point, in a sentence
@@ -187,16 +188,21 @@ class Encoded:
         """The encoded point, or None where it is not of the group."""
         if trial.number in self.points:
             return self.points[trial.number]
-        values = self.values(trial, asked)
+        values = self.values(trial, asked, begun=trial.state == TrialState.RUNNING)
         point = None if values is None else tuple(self.group.space.encode(values).tolist())
         if trial.state != TrialState.RUNNING:
             self.points[trial.number] = point
         return point
 
-    def values(self, trial: FrozenTrial, asked: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """The point as the space has it; of a running trial what it was asked with, and fixed."""
+    def values(
+        self, trial: FrozenTrial, asked: Mapping[str, Any] | None, *, begun: bool
+    ) -> dict[str, Any] | None:
+        """The point as the space has it; of one only begun what it was asked with, and fixed.
+
+        A running trial has not come to all its parameters, nor had one that was given back.
+        """
         params = trial.params
-        if trial.state == TrialState.RUNNING:
+        if begun:
             known = self.group.distributions
             numbers = asked["params"].items() if asked else ()
             point = {name: known[name].to_external_repr(number) for name, number in numbers}

@@ -64,6 +64,19 @@ def test_a_cancelled_trial_spends_nothing(lab):
     assert lab.call("ask").out.startswith("trial 3: ")
 
 
+def test_the_report_names_the_trial_that_best_names(desk):
+    """A trial that was cancelled, or refused at once, shifts no number."""
+    desk.write(budget=4, text=CHEMISTRY)
+    desk.call("ask", "-n", "3")
+    desk.call("tell", "study.toml", "1", "--cancel")
+    desk.call("tell", "study.toml", "0", "0.25")
+    desk.call("tell", "study.toml", "2", "0.75")
+    best = desk.call("best", "--json").json["number"]
+    assert best == 2
+    desk.call("report", "-o", "report.html")
+    assert f"Use trial {best}: 0.75" in (desk.folder / "report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,8 +11,10 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 import headway
+from headway import report
 from headway.errors import SpaceError
 from headway.optuna import HeadwaySampler, optimizer_of
+from headway.optuna_trials import OVER
 
 SPACE = {"x": FloatDistribution(0, 1)}
 
@@ -231,3 +233,37 @@ def test_the_optimizer_of_a_study_of_another_sampler():
     trial = optimizer.ask()
     assert (trial.id, trial.params.keys()) == (15, {"x", "kind"})
     assert isinstance(study.trials[0].distributions["kind"], CategoricalDistribution)
+
+
+def test_ids_are_trial_numbers_where_trials_spent_nothing():
+    """A trial that was given back is a cancelled record, with the point that it was asked with."""
+    study = optuna.create_study(sampler=HeadwaySampler(9, space={"x": (0.0, 1.0)}))
+    given_back = study.ask()
+    x = given_back.suggest_float("x", 0, 1)
+    store = study._storage
+    store.set_trial_system_attr(given_back._trial_id, OVER, True)
+    study.tell(given_back, state=TrialState.FAIL)
+    study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=5)
+    optimizer = optimizer_of(study)
+    first = optimizer.history[0]
+    assert (first.status, first.spends, first.cost) == ("cancelled", False, None)
+    assert first.params == {"x": x}
+    assert str(first.why) == "initial design"
+    assert optimizer.best.id == optimizer.best.number == study.best_trial.number
+    assert "5 of 9 evaluations" in optimizer.message
+    again = headway.Optimizer.from_json(optimizer.to_json())
+    assert again.history == optimizer.history
+    assert optimizer.ask().id == 6
+
+
+def test_a_trial_without_a_point_shifts_ids_and_not_numbers():
+    study = study_with((0.1, 1.0), (0.2, TrialState.FAIL))
+    study.add_trial(create_trial(state=TrialState.FAIL, system_attrs={OVER: True}))  # no point
+    study.add_trial(create_trial(params={"x": 0.4}, distributions=SPACE, value=0.5))
+    optimizer = optimizer_of(study)
+    assert [(r.id, r.number) for r in optimizer.history] == [(0, 0), (1, 1), (2, 3)]
+    assert optimizer.best.number == study.best_trial.number == 3
+    again = headway.Optimizer.from_json(optimizer.to_json())
+    assert again.best.number == 3
+    page = report.render(again)
+    assert "Use trial 3" in page

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
+from datetime import datetime, timedelta
 from itertools import combinations
 
 import optuna
 import pytest
-from optuna.trial import TrialState
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState, create_trial
+
+from headway.optuna import HeadwaySampler, optimizer_of
+from headway.optuna_study import is_settled
+from headway.optuna_trials import PROPOSING
 
 WORKER = """
 import sys, time
@@ -82,3 +89,79 @@ def test_workers_share_one_budget(way, tmp_path):
     nearest = min(max(abs(a - c), abs(b - d)) for (a, b), (c, d) in combinations(points, 2))
     assert nearest > 1e-9
     assert study.best_value < 1e-3
+
+
+def line(trial):
+    return trial.suggest_float("x", -1, 1)
+
+
+def begun(study, *, ago, **attrs):
+    """A trial that another process has made so many seconds ago and has not proposed for yet."""
+    trial = create_trial(state=TrialState.RUNNING, **attrs)
+    trial.datetime_start = datetime.now() - timedelta(seconds=ago)
+    study.add_trial(trial)
+    return study.trials[-1]
+
+
+SLOW = {"system_attrs": {PROPOSING: True}}
+BY_HAND = {"user_attrs": {"headway:owner": "by hand"}}
+
+
+@pytest.mark.parametrize("attrs", [SLOW, BY_HAND], ids=["library", "command line"])
+def test_the_point_of_a_slow_process_is_waited_for(attrs):
+    """On a busy machine seconds pass between making a trial and proposing for it."""
+    study = optuna.create_study(sampler=HeadwaySampler(40, space={"x": (-1.0, 1.0)}))
+    study.optimize(line, n_trials=4)
+    slow = begun(study, ago=5, **attrs)
+    points = {}
+
+    def propose():
+        time.sleep(0.3)
+        sampler = HeadwaySampler(40, space={"x": (-1.0, 1.0)})
+        points.update(sampler.sample_relative(study, slow, {"x": FloatDistribution(-1, 1)}))
+
+    thread = threading.Thread(target=propose)
+    start = time.monotonic()
+    thread.start()
+    x = line(study.ask())
+    assert time.monotonic() - start > 0.3, "it did not wait"
+    thread.join()
+    assert [trial.params["x"] for trial in optimizer_of(study).pending] == [points["x"], x]
+    assert abs(points["x"] - x) > 1e-6
+
+
+def test_a_proposal_says_that_it_is_being_made(monkeypatch):
+    study = optuna.create_study(sampler=HeadwaySampler(40, space={"x": (-1.0, 1.0)}))
+    seen = []
+    sampled = HeadwaySampler._sampled
+
+    def spy(self, study, trial, *rest):
+        seen.append(study.trials[trial.number].system_attrs)
+        return sampled(self, study, trial, *rest)
+
+    monkeypatch.setattr(HeadwaySampler, "_sampled", spy)
+    line(study.ask())
+    assert seen == [{PROPOSING: True}]
+
+
+def test_an_objective_that_loads_data_first_delays_the_others_little():
+    study = optuna.create_study()
+    begun(study, ago=1)
+    after = begun(study, ago=0)
+    assert not is_settled(study.trials, before=after)
+    loading = optuna.create_study()
+    begun(loading, ago=3)
+    assert is_settled(loading.trials, before=begun(loading, ago=0))
+
+
+def test_those_who_waited_for_a_dead_process_take_turns():
+    study = optuna.create_study()
+    for ago in (31.0, 30.5, 30.4):
+        begun(study, ago=ago, **SLOW)
+    _, first, second = study.trials
+    assert is_settled(study.trials, before=first)
+    assert not is_settled(study.trials, before=second)
+    yesterday = optuna.create_study()
+    for _ in range(3):
+        begun(yesterday, ago=86400, **SLOW)
+    assert is_settled(yesterday.trials, before=begun(yesterday, ago=0))

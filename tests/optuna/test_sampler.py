@@ -157,7 +157,7 @@ def test_what_is_stored_are_plain_numbers_and_texts():
         return value is None or type(value) in (int, float, str, bool)
 
     for trial in study.trials[1:]:
-        assert set(trial.system_attrs) == {"headway:asked"}
+        assert set(trial.system_attrs) == {"headway:asked", "headway:proposing"}
         assert plain(trial.system_attrs["headway:asked"])
         assert isinstance(trial.user_attrs["why"], str)
     assert not study.trials[0].system_attrs

@@ -46,7 +46,7 @@ def predictions(optimizer: Optimizer, outlook: Outlook | None) -> list[Expected]
         if why.mean is not None and why.sd is not None:
             noise = assumed if record.variance is None else math.sqrt(record.variance)
             sd = math.hypot(why.sd, noise)
-            found.append(Expected(record.id, why.mean, sd, record.value))
+            found.append(Expected(record.number, why.mean, sd, record.value))
     return found
 
 

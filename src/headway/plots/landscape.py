@@ -200,8 +200,8 @@ def _trials(
 
 def _mark(record: Record, place: tuple[float, float]) -> str:
     if record.value is None:
-        return svg.cross(*place, f"trial {record.id}: failed")
-    tip = f"trial {record.id}: {number(record.value)}"
+        return svg.cross(*place, f"trial {record.number}: failed")
+    tip = f"trial {record.number}: {number(record.value)}"
     return svg.dot("dot", *place, 3, tip) if record.feasible else svg.diamond(*place, tip)
 
 

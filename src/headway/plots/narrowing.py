@@ -72,12 +72,12 @@ def _rows(policy: Policy, steps: list[Step]) -> list[_Row]:
     local = [step for step in steps if step.phase == "model"]
     if policy.local == "direction":
         if policy.schedule != ADAPTIVE:
-            weights = [(float(s.record.id), policy.weights(s.progress)[1]) for s in local]
+            weights = [(float(s.record.number), policy.weights(s.progress)[1]) for s in local]
             rows.append(_Row("ρ: weight of the direction", weights, line=True))
         rows.append(_Row("κ: how sure the direction is", _noted(local, "kappa"), log=True))
         rows.append(_Row("degrees between step and direction", _noted(local, "angle")))
     elif policy.local in ("belief", "box") and policy.schedule != ADAPTIVE:
-        sizes = [(float(s.record.id), _size(policy, s.tau)) for s in local]
+        sizes = [(float(s.record.number), _size(policy, s.tau)) for s in local]
         name = (
             "radius of the local term, share of the ranges"
             if policy.local == "belief"
@@ -101,7 +101,7 @@ def _noted(steps: list[Step], name: str) -> list[tuple[float, float]]:
     for step in steps:
         value = getattr(step.record.why, name) if isinstance(step.record.why, Why) else None
         if value is not None and (value > 0 or name != "kappa"):
-            found.append((float(step.record.id), float(value)))
+            found.append((float(step.record.number), float(value)))
     return found
 
 

@@ -161,7 +161,7 @@ def _marks(places: list[_Place], x: Scale, y: Scale) -> list[str]:
     body, size = [], 3.0 if len(places) <= svg.MANY else 1.8
     for place in places:
         record, at = place.record, x(place.at)
-        tip = f"trial {record.id}, {place.phase}"
+        tip = f"trial {record.number}, {place.phase}"
         if record.value is None:
             body.append(svg.cross(at, _BOTTOM + 11, f"{tip}: failed: {svg.cut(record.error, 80)}"))
             continue

@@ -68,14 +68,14 @@ def _panel(name: str, amounts: list[tuple[Record, float]], top: float) -> list[s
     values = [amount for _, amount in amounts]
     left = svg.margin([0.0, *values], top + _PANEL)
     y = Scale(0.0, max(values), top + _PANEL, top)
-    last = max(record.id for record, _ in amounts)
+    last = max(record.number for record, _ in amounts)
     x = Scale(-0.5, last + 0.5, left, svg.WIDTH - 12)
     body = svg.frame(x, y, xlabel="trial", ylabel=name)
     width = min((x.end - x.start) / (last + 1) * 0.8, 12.0)
     for record, amount in amounts:
         kind = "wrong" if record.status == "failed" else "bar"
-        tip = f"trial {record.id}{', failed' if kind == 'wrong' else ''}: {number(amount, 3)}"
-        at = x(record.id) - width / 2
+        tip = f"trial {record.number}{', failed' if kind == 'wrong' else ''}: {number(amount, 3)}"
+        at = x(record.number) - width / 2
         body.append(svg.rect(kind, at, y(amount), width, y.start - y(amount), tip))
     return body
 

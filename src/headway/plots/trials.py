@@ -98,5 +98,5 @@ def _axis(axis: Axis, y: float) -> list[str]:
 
 def _tip(record: Record) -> str:
     if record.value is None:
-        return f"trial {record.id}: failed"
-    return f"trial {record.id}: {number(record.value)}"
+        return f"trial {record.number}: failed"
+    return f"trial {record.number}: {number(record.value)}"

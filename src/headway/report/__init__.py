@@ -159,7 +159,7 @@ def _row(record: Record, names: tuple[str, ...], k: int, *, costs: bool) -> list
     bounds = [number(c, 4) for c in record.constraints] or [""] * k
     cost = [] if not costs else ["" if record.cost is None else number(record.cost, 4)]
     return [
-        str(record.id),
+        str(record.number),
         status or record.status,
         phase(record),
         "" if record.value is None else number(record.value, 6),

@@ -83,10 +83,10 @@ def _headline(optimizer: Optimizer, outlook: Outlook | None, record: Record | No
             f"Nothing has a value: {'the one trial' if done == 1 else f'all {done} trials'} failed."
         )
     if not record.feasible:
-        return f"No trial met the constraints. Trial {record.id} comes nearest."
+        return f"No trial met the constraints. Trial {record.number} comes nearest."
     if outlook.noisy:
-        return f"Use trial {record.id}: about {_expected(outlook, outlook.centre)}"
-    return f"Use trial {record.id}: {number(record.value or 0.0, 6)}"
+        return f"Use trial {record.number}: about {_expected(outlook, outlook.centre)}"
+    return f"Use trial {record.number}: {number(record.value or 0.0, 6)}"
 
 
 def _expected(outlook: Outlook, z: Array) -> str:  # (d,)
@@ -104,13 +104,13 @@ def _value(optimizer: Optimizer, outlook: Outlook, record: Record) -> str:
     met = " that met the constraints" if optimizer.history.k else ""
     best = optimizer.best
     if best is None or best.value == record.value:
-        return f"The {word} of {_count(len(told), 'value')}{met}, told by trial {record.id}."
+        return f"The {word} of {_count(len(told), 'value')}{met}, told by trial {record.number}."
     expected = _expected(outlook, optimizer.space.encode(best.params))
     luck = number(best.value or 0.0, 6)
     return (
-        f"Trial {record.id} told {value}. The values are noisy, so this is the trial that the "
+        f"Trial {record.number} told {value}. The values are noisy, so this is the trial that the "
         f"model expects most of, not the {word} value told: that was {luck} from "
-        f"trial {best.id}, where the model expects {expected}."
+        f"trial {best.number}, where the model expects {expected}."
     )
 
 
