@@ -28,6 +28,7 @@ from headway.search.maximize import Search
 from headway.situation import Situation, believed_values, values_of
 from headway.surrogate import Data, Model, Surrogate, fit_model
 from headway.surrogate.gp import GP, Kernel
+from headway.surrogate.linalg import product
 
 # Twice what a slope in each direction takes, and some for the curvature.
 _LEAST_PER_FEATURE, _LEAST_MORE = 4, 2
@@ -84,7 +85,7 @@ def close_up(
     ):
         return None
     A_0 = _metric(model.gp.kernel)
-    W = (F - centre) @ A_0.T
+    W = product(F - centre, A_0.T)
     length = np.sqrt(np.einsum("nd,nd->n", W, W))
     order = np.argsort(length, kind="stable")
     y, E = values_of(facts), order[:least]

@@ -41,14 +41,15 @@ class Kernel:
         """r2."""
         if self.metric is None:
             return scaled_distances(F, G, self.lengthscales)
-        return scaled_distances(F @ self.metric.T, G @ self.metric.T, np.ones(len(self.metric)))
+        A = self.metric
+        return scaled_distances(product(F, A.T), product(G, A.T), np.ones(len(A)))
 
     def stretched(self, X: Array, columns: int) -> Array:  # (m, columns) -> (m, columns)
         """X A^T A in the first columns, which no other column mixes with."""
         if self.metric is None:
             return X / self.lengthscales[:columns] ** 2
         A = self.metric[:, :columns]
-        return X @ (A.T @ A)
+        return product(X, A.T @ A)
 
     def same_as(self, other: Kernel) -> bool:
         """Whether both give the same covariances, to the digit."""
