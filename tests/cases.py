@@ -11,6 +11,7 @@ import numpy as np
 
 from headway.budget import Clock
 from headway.history import Facts
+from headway.optimizer import Optimizer
 from headway.parameters import Categorical, Integer, Ordinal, Real
 from headway.policy import Policy
 from headway.proposal import Proposal, Settings
@@ -159,3 +160,17 @@ class Run:
 
 def value(z: np.ndarray) -> float:  # (d,)
     return float(bowl(z[None])[0])
+
+
+def drive(
+    f: Callable[[dict[str, Any]], Any], space: Any, budget: Any, **settings: Any
+) -> Optimizer:
+    """A whole run through the optimizer; a RuntimeError of f is a failed trial."""
+    optimizer = Optimizer(space, budget, **settings)
+    while not optimizer.done:
+        trial = optimizer.ask()
+        try:
+            optimizer.tell(trial, f(trial.params))
+        except RuntimeError as error:
+            optimizer.tell(trial, failed=True, error=str(error))
+    return optimizer

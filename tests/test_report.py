@@ -17,6 +17,7 @@ from headway.errors import SettingError
 from headway.plots.svg import COLOURS
 from headway.report.answer import plus_minus
 from headway.report.failures import kinds, where
+from tests.cases import drive
 
 HOSTILE = "</style></title><script>alert('x')</script><img src=x onerror=alert(1)>\"&\x00\ud800"
 SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
@@ -52,17 +53,6 @@ class Page(HTMLParser):
     @property
     def text(self):
         return " ".join(" ".join(self.texts).replace("\u00a0", " ").split())
-
-
-def drive(f, space, budget, **settings):
-    optimizer = headway.Optimizer(space, budget, **settings)
-    while not optimizer.done:
-        trial = optimizer.ask()
-        try:
-            optimizer.tell(trial, f(trial.params))
-        except RuntimeError as error:
-            optimizer.tell(trial, failed=True, error=str(error))
-    return optimizer
 
 
 def bowl(p):

@@ -13,6 +13,7 @@ import pytest
 
 import headway
 import headway.report
+from tests.cases import drive
 
 _PATH = Path(__file__).with_name("chromium.py")
 _SPEC = importlib.util.spec_from_file_location("chromium", _PATH)
@@ -27,17 +28,6 @@ DEVICES = [(390, 844), (1280, 900)]
 pytestmark = pytest.mark.skipif(
     chromium.PROGRAM is None, reason="chromium is not installed: apt-get install chromium"
 )
-
-
-def _drive(f, space, budget, **settings):
-    optimizer = headway.Optimizer(space, budget, **settings)
-    while not optimizer.done:
-        trial = optimizer.ask()
-        try:
-            optimizer.tell(trial, f(trial.params))
-        except RuntimeError as error:
-            optimizer.tell(trial, failed=True, error=str(error))
-    return optimizer
 
 
 def mixed():
@@ -58,25 +48,25 @@ def mixed():
         value += 0.3 * (p["stirrers"] - 3) ** 2 + p[HOSTILE]
         return headway.Outcome(value, constraints=[p["stirrers"] - 5.5, 0.1 - p[HOSTILE]], cost=1.5)
 
-    return _drive(f, space, 40, constraints=2)
+    return drive(f, space, 40, constraints=2)
 
 
 def line():
-    return _drive(lambda p: p["x"] * math.sin(p["x"]), {"x": (0.0, 10.0)}, 12, direction="maximize")
+    return drive(lambda p: p["x"] * math.sin(p["x"]), {"x": (0.0, 10.0)}, 12, direction="maximize")
 
 
 def hopeless():
     def f(p):
         raise RuntimeError("no licence")
 
-    return _drive(f, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 4)
+    return drive(f, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 4)
 
 
 def wide():
     def f(p):
         return sum(value**2 for value in p.values())
 
-    return _drive(f, {f"parameter_{i}": (-1.0, 2.0) for i in range(20)}, 40, design=20)
+    return drive(f, {f"parameter_{i}": (-1.0, 2.0) for i in range(20)}, 40, design=20)
 
 
 RUNS = {"mixed": (mixed, 9), "line": (line, 8), "hopeless": (hopeless, 2), "wide": (wide, 9)}
